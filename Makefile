@@ -1,0 +1,62 @@
+# Two commands are all that is needed (Python >= 3.11, git and make):
+#   make build   virtual environment, installation, data/clwqa-100k/
+#   make test    every check and the whole test suite
+# A file in .venv/ marks each finished installation, so a second run starts at once.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+DATA := data/clwqa-100k
+# The first interpreter that is new enough; override with `make build PYTHON=/path/to/python`.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: help
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':|## ' '{ printf "make %-7s %s\n", $$1, $$NF }'
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; name one: make build PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "this Python has no working venv module (Debian, Ubuntu: install python3-venv)" >&2; exit 2; }
+
+$(VENV)/.installed-build: pyproject.toml | $(BIN)/python
+	@echo "installing $(@:$(VENV)/.installed-%=%) requirements into $(VENV)/ ..." >&2
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[build]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "installing $(@:$(VENV)/.installed-%=%) requirements into $(VENV)/ ..." >&2
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed-build
+
+# `clwqa-bench build` decides itself what is up to date (content, not time stamps), so it always runs.
+.PHONY: build
+build: $(VENV)/.installed-build  ## make the dataset: data/clwqa-100k/
+	$(BIN)/clwqa-bench build --out $(DATA)
+
+.PHONY: lint
+lint: $(VENV)/.installed-dev  ## style, types and the walls between packages
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: docs
+docs: $(VENV)/.installed-dev  ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.PHONY: test
+test: lint docs build  ## every check and the whole test suite
+	$(BIN)/python -m pytest
+
+.PHONY: bench
+bench: $(VENV)/.installed-dev build  ## measure times and memory on the built data
+	$(BIN)/python benchmarks/graph_store.py
+
+.PHONY: clean
+clean:  ## remove everything that can be made again (the environment too)
+	rm -rf $(VENV) data site build dist reports .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf ./*.egg-info

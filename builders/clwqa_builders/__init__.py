@@ -1,0 +1,1 @@
+"""How the benchmark is made: open sources -> knowledge graph -> questions -> splits -> validated dataset."""

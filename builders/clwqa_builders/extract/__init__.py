@@ -1,0 +1,1 @@
+"""From raw idiom rows to typed records: ingest, repair, parse (pure functions over rows)."""

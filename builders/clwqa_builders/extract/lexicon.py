@@ -1,0 +1,203 @@
+"""What the parser must know about the world, gathered from the data itself before parsing.
+
+Several spellings are ambiguous one at a time and plain in bulk: is 宋 in 宋苏轼 a period or a surname, is 四 after
+《子夜》 a chapter or the first word of the quotation?  :func:`build_lexicon` reads every citation twice, first for what is
+printed unambiguously (宋·苏轼, 《史记·项羽本纪》), then for the statistics that need the first pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from clwqa_builders.extract.numerals import match_numeral
+from clwqa_builders.extract.records import RawRow
+from clwqa_builders.extract.repair import repair_row
+
+# A title and what surrounds it; enough for statistics, the grammar proper reads citations.
+_CITATION = re.compile(r"(?P<before>[^《》，。！？；：、“”‘’★（）()]{0,16})《(?P<inside>[^《》]{1,40})》(?P<after>.{0,10})")
+_NUMBERED = re.compile(r"\s*(?:第[\d０-９一二三四五六七八九十百零○〇]|卷[一二三四五六七八九十百上中下])")
+_ROLE_END = re.compile(r"(?<=..)(?:等|著|撰|辑|主编)$")
+_COUNTING = re.compile(r"(?<=[^》章部卷第])[一二三四五六七八九十](?=[\u4e00-\u9fff])[^一二三四五六七八九十回章卷]")
+_CLAUSE = re.compile(r"[^。；？！，]+")
+_CLASSIFIERS = "回折出章卷幕本部集节则套篇编册段场号期年月日"
+_INTRO = re.compile(r"^(?:语出|语本|语见|典出|出自|本自|事见|参见|参阅|又见|亦见|见|又|据)")
+
+# Periods under which states and dynasties are named (南朝·宋, 战国·楚).
+PARENT_PERIODS = frozenset({"先秦", "春秋", "战国", "三国", "南朝", "北朝", "南北朝", "五代", "十国"})
+
+# Shares and counts below which a spelling is not taken as the habit of a book.
+_MIN_BARE_NUMERALS = 2
+_MIN_BARE_SHARE = 0.5
+_MIN_COUNTING = 9
+_MIN_BOND = 3
+_MIN_BOOK_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Closed sets the grammar consults; built once, shared read-only by all workers.
+
+    ``tunes`` maps a tune to the genre of its lyrics (词, 曲).  ``chapters`` are (book, section) and ``works`` (author, title) pairs printed with a dot.
+    ``numeral_books`` number chapters by bare numerals; ``split_volumes`` number volumes 卷一上, 卷一下.
+    ``numbered_books`` cite chapters, acts or volumes by number at all.  ``bonds`` are two characters that recur side by side inside
+    gloss sentences: words, not a headword character and its meaning.  ``counting`` are a numeral with the character that
+    often follows it (一个, 五花): such a pair hardly begins with a chapter number.  ``bonds`` are two characters that recur side by side inside
+    gloss sentences: words, not a headword character and its meaning.  ``counting`` are a numeral and the character it
+    often counts (一个, 五花), which therefore hardly begin with a chapter number.
+    """
+
+    books: frozenset[str]
+    periods: frozenset[str]
+    dotted_authors: frozenset[tuple[str, str]]
+    authors: frozenset[str]
+    surnames: frozenset[str]
+    numeral_books: frozenset[str]
+    numbered_books: frozenset[str]
+    split_volumes: frozenset[str]
+    chapters: frozenset[tuple[str, str]]
+    works: frozenset[tuple[str, str]]
+    counting: frozenset[str]
+    bonds: frozenset[str]
+    tunes: Mapping[str, str]
+
+
+def period_of(text: str, periods: frozenset[str], *, state: bool = False) -> str | None:
+    """The normalised period printed as ``text`` (南朝宋 -> 南朝·宋, 清朝 -> 清, 南朝·粱 -> 南朝·梁); None if it is none.
+
+    With ``state`` any single character passes, because states stand under their period (战国·郑).
+    """
+    text = text.strip().replace("粱", "梁")
+    if text in periods:
+        return text
+    for parent in PARENT_PERIODS:
+        child = text.removeprefix(parent)
+        if child != text and (child in periods or (len(child) == 1 and child in "魏蜀吴楚")):
+            return f"{parent}·{child}"
+    if text.endswith(("朝", "代", "初", "末")) and text[:-1] in periods:
+        return text[:-1]
+    if state and len(text) == 1:
+        return text
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    before: str
+    title: str
+    section: str
+    after: str
+
+
+def _mentions(fields: Iterable[str]) -> Iterable[_Mention]:
+    for field in fields:
+        for found in _CITATION.finditer(field):
+            title, _, section = found["inside"].partition("·")
+            yield _Mention(_INTRO.sub("", found["before"].strip()), title, section, found["after"])
+
+
+def _split_dotted(before: str, periods: frozenset[str]) -> tuple[str, str] | None:
+    """("南朝·宋", "刘义庆") from 南朝·宋·刘义庆; None unless the leading parts are all periods."""
+    *parts, author = (part.strip() for part in before.replace("╞", "·").split("·"))
+    found = [period_of(part, periods, state=i > 0) for i, part in enumerate(parts)]
+    if not found or not author or None in found:
+        return None
+    return "·".join(part for part in found if part), author
+
+
+def _bare_numeral(after: str) -> str:
+    """The numeral right after a title if no classifier closes it, else ''."""
+    numeral = match_numeral(after.lstrip(" "), 0)
+    rest = after.lstrip(" ")[len(numeral) :]
+    return "" if rest.startswith((*_CLASSIFIERS, ".")) else numeral
+
+
+def _counting(fields: Iterable[str]) -> frozenset[str]:
+    """Pairs of a numeral and the next character that recur inside running text."""
+    pairs: Counter[str] = Counter()
+    for field in fields:
+        pairs.update(_COUNTING.findall(field))
+    return frozenset(pair for pair, n in pairs.items() if n >= _MIN_COUNTING)
+
+
+def _bonds(glosses: Iterable[str], examples: Iterable[str]) -> frozenset[str]:
+    """Character pairs that recur inside clauses; the openings of gloss clauses, where a piece may meet its meaning,
+    do not count.
+    """
+    pairs: Counter[str] = Counter()
+    for texts, first in ((glosses, 3), (examples, 0)):
+        for text in texts:
+            for clause in _CLAUSE.findall(text):
+                pairs.update(clause[i : i + 2] for i in range(first, len(clause) - 1))
+    return frozenset(pair for pair, n in pairs.items() if n >= _MIN_BOND)
+
+
+def build_lexicon(
+    rows: Iterable[RawRow],
+    books: Iterable[str],
+    periods: Iterable[str],
+    tunes: Mapping[str, str],
+) -> Lexicon:
+    """Gather the lexicon from all rows, given the reviewed book titles, period names and tunes.
+
+    Two passes over the citations: first dotted authors, dotted chapters and how often each title is numbered; then which
+    titles behave like books and which number their chapters by bare numerals.
+    """
+    known_periods = frozenset(part for period in periods for part in period.split("·")) | PARENT_PERIODS
+    repaired = [repair_row(row) for row in rows]
+    fields = [field for derivation, example, _ in repaired for field in (derivation, example)]
+    uses: Counter[str] = Counter()
+    numbered: Counter[str] = Counter()
+    divided: Counter[str] = Counter()
+    bare: Counter[str] = Counter()
+    numerals: defaultdict[str, set[str]] = defaultdict(set)
+    halves: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    dotted: set[tuple[str, str]] = set()
+    alone: Counter[str] = Counter()
+    chapters: set[tuple[str, str]] = set()
+    works: set[tuple[str, str]] = set()
+    for mention in _mentions(fields):
+        uses[mention.title] += 1
+        numbered[mention.title] += bool(_NUMBERED.match(mention.after))
+        divided[mention.title] += bool(_NUMBERED.match(mention.after)) or bool(mention.section)
+        if numeral := _bare_numeral(mention.after):
+            bare[mention.title] += 1
+            numerals[mention.title].add(numeral)
+        if half := re.match(r"卷[一二三四五六七八九十百]+([上下])", mention.after):
+            halves[mention.title][half[1]] += 1
+        if mention.section:
+            chapters.add((mention.title, mention.section))
+        if pair := _split_dotted(mention.before, known_periods):
+            period, names = pair
+            for author in re.split(r"[、 ]", _ROLE_END.sub("", names)):
+                dotted.add((period, author))
+                works.add((author, mention.title))
+        else:
+            alone.update(name for name in re.split(r"[、 ]", _ROLE_END.sub("", mention.before)) if 2 <= len(name) <= 3)
+    surnames = Counter(author[0] for _, author in dotted if len(author) in (2, 3))
+    derived = {
+        title
+        for title, count in uses.items()
+        if count >= 2 and divided[title] / count >= _MIN_BOOK_SHARE and title not in tunes
+    }
+    return Lexicon(
+        books=frozenset(books) | derived,
+        periods=known_periods,
+        dotted_authors=frozenset(dotted),
+        surnames=frozenset(surname for surname, n in surnames.items() if n >= 2),
+        authors=frozenset({author for _, author in dotted} | {a for a, n in alone.items() if n >= 2}),
+        numeral_books=frozenset(
+            title
+            for title, count in bare.items()
+            if len(numerals[title]) >= _MIN_BARE_NUMERALS and count / uses[title] >= _MIN_BARE_SHARE
+        ),
+        numbered_books=frozenset(title for title, count in numbered.items() if count >= 2),
+        split_volumes=frozenset(title for title, half in halves.items() if half["上"] >= 2 and half["下"] >= 2),
+        chapters=frozenset(chapters),
+        works=frozenset(works),
+        counting=_counting(fields),
+        bonds=_bonds([gloss for _, _, gloss in repaired], [example for _, example, _ in repaired]),
+        tunes=dict(tunes),
+    )

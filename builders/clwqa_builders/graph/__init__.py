@@ -1,0 +1,1 @@
+"""From canonical rows to the entity and triple tables of the knowledge graph."""

@@ -1,0 +1,78 @@
+"""Assemble the graph: all rows and tables in, sorted entity and triple tables out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from clwqa_bench.ontology import Ontology
+from clwqa_builders.extract.canonical import Canonicaliser, Tables
+from clwqa_builders.extract.categorise import Categorisation
+from clwqa_builders.extract.records import Citation, ParsedRow
+from clwqa_builders.graph.calendar import add_calendar
+from clwqa_builders.graph.history import AgreedEra, add_eras, add_periods
+from clwqa_builders.graph.links import add_mentions, add_order_variants
+from clwqa_builders.graph.tables import GraphTables
+from clwqa_builders.graph.words import add_crossrefs, add_word
+
+DERIVED = "repo:derived"
+TABLES = "repo:tables"
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarNames:
+    """The calendar lists, each in the order of the year from the winter solstice (festivals: lunar order)."""
+
+    terms: tuple[str, ...]
+    signs: tuple[str, ...]
+    festivals: tuple[str, ...]
+
+
+def all_citations(rows: Sequence[ParsedRow]) -> list[Citation]:
+    """Every citation of every row, derivations first within a row."""
+    found: list[Citation] = []
+    for row in rows:
+        found.extend(row.derivation.citations)
+        if row.example is not None and row.example.citation is not None:
+            found.append(row.example.citation)
+    return found
+
+
+def assemble(rows: Sequence[ParsedRow], tables: Tables, categories: Mapping[str, Categorisation],
+             eras: Sequence[AgreedEra], calendar: CalendarNames, ontology: Ontology,
+             versions: dict[str, str]) -> tuple[pa.Table, pa.Table]:
+    """Entity and triple tables (schemas of graph/tables.py), sorted; pure: same inputs, same rows.
+
+    ``categories`` maps a word to its content categorisation; ``versions`` maps a source id to its version.
+    """
+    graph = GraphTables()
+    add_categories(graph, ontology)
+    add_periods(graph, tables.periods, TABLES)
+    canon = Canonicaliser(all_citations(rows), tables)
+    for row in rows:
+        add_word(graph, row, canon, versions)
+    for row in rows:
+        add_crossrefs(graph, row, versions)
+    for word, categorisation in sorted(categories.items()):
+        if categorisation.label:
+            graph.edge(f"word:{word}", "belongsToCategory", f"category:{categorisation.label}", DERIVED)
+            graph.node(f"word:{word}", word, "Idiom", DERIVED, attributes={
+                "category_margin": f"{categorisation.margin:g}",
+                "category_terms": "、".join(sorted({m[0] for m in categorisation.matched if m[1] == categorisation.label}))})
+    add_order_variants(graph, DERIVED)
+    add_eras(graph, eras, f"chinese-history-toolkits@{versions['chinese-history-toolkits']}")
+    add_calendar(graph, list(calendar.terms), list(calendar.signs), list(calendar.festivals),
+                 f"tyme4py@{versions['tyme4py']}")
+    add_mentions(graph, DERIVED)
+    return graph.entities(), graph.triples()
+
+
+def add_categories(graph: GraphTables, ontology: Ontology) -> None:
+    """The five upper and eight sub-categories of the ontology."""
+    for category in ontology.categories:
+        kind = "SubCategory" if category.upper else "UpperCategory"
+        graph.node(f"category:{category.slug}", category.zh, kind, "repo:ontology", aliases=[category.en])
+        if category.upper:
+            graph.edge(f"category:{category.slug}", "subCategoryOf", f"category:{category.upper}", "repo:ontology")

@@ -1,0 +1,99 @@
+"""The history layer: the period tree, and eras and rulers on which two independent tables agree.
+
+Neither chronology package is free of slips (a ruler's name, an era under a rival court), so an era enters only when
+both name it, under the same dynasty, with first years at most one year apart; its ruler is the one printed there.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clwqa_builders.graph.tables import GraphTables
+from clwqa_builders.tables import DynastyPair, Period
+
+YEAR_TOLERANCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedEra:
+    """An era name that both chronologies give to one dynasty; years are historical (no year 0, BCE negative)."""
+
+    name: str
+    period: str
+    begin: int
+    end: int
+    ruler: str | None
+    ruler_title: str | None
+    row: str
+
+
+def historical_year(astronomical: float) -> int:
+    """Astronomical year numbering (0 = 1 BCE) to the historian's (-1 = 1 BCE)."""
+    year = int(astronomical)
+    return year if year > 0 else year - 1
+
+
+def agreed_eras(eras: Iterable[Mapping[str, str]], reigns: Iterable[Mapping[str, str]],
+                pairs: Iterable[DynastyPair]) -> list[AgreedEra]:
+    """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms.
+
+    ``eras`` rows have dyn_id, era_name_simp, era_start_year, era_end_year (astronomical); ``reigns`` rows have
+    dynasty, reignTitle, monarch, monarchName, beginYear, endYear (historical).
+    """
+    by_name: dict[str, list[tuple[int, Mapping[str, str]]]] = defaultdict(list)
+    for number, reign in enumerate(reigns):
+        if reign["reignTitle"]:
+            by_name[reign["reignTitle"]].append((number, reign))
+    accepted: dict[tuple[str, str, int], AgreedEra] = {}
+    allowed = [(p.first_id, p.second_name, p.begin, p.end, p.period) for p in pairs]
+    for era in eras:
+        if not era["era_start_year"] or not era["era_end_year"]:
+            continue
+        begin = historical_year(float(era["era_start_year"]))
+        end = historical_year(float(era["era_end_year"]))
+        for number, reign in by_name.get(era["era_name_simp"], ()):
+            if abs(begin - int(reign["beginYear"])) > YEAR_TOLERANCE:
+                continue
+            for first, second, low, high, period in allowed:
+                if era["dyn_id"] == first and reign["dynasty"] == second and low <= begin <= high:
+                    key = (era["era_name_simp"], period, begin)
+                    accepted.setdefault(key, AgreedEra(era["era_name_simp"], period, begin, end,
+                                                       reign["monarchName"] or None, reign["monarch"] or None,
+                                                       str(number)))
+    return [accepted[key] for key in sorted(accepted)]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows of a UTF-8 CSV file with a header."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def add_periods(graph: GraphTables, periods: Iterable[Period], origin: str) -> None:
+    """The period tree with its years."""
+    for period in periods:
+        graph.node(f"period:{period.id}", period.label, "Dynasty", origin, aliases=period.aliases,
+                   attributes={"begin": None if period.begin is None else str(period.begin),
+                               "end": None if period.end is None else str(period.end)})
+    for period in periods:
+        if period.parent:
+            graph.edge(f"period:{period.id}", "subPeriodOf", f"period:{period.parent}", origin)
+
+
+def add_eras(graph: GraphTables, eras: Iterable[AgreedEra], origin: str) -> None:
+    """Era -> dynasty, era -> ruler, ruler -> dynasty."""
+    for era in eras:
+        row = f"{origin}#{era.row}"
+        node = graph.node(f"era:{era.period}/{era.name}/{era.begin}", era.name, "Era", row,
+                          attributes={"begin": str(era.begin), "end": str(era.end)})
+        graph.edge(node, "subPeriodOf", f"period:{era.period}", row)
+        if era.ruler:
+            title = f"{era.period}{era.ruler_title}" if era.ruler_title else None
+            ruler = graph.node(f"person:{era.ruler}", era.ruler, "Person", row,
+                               aliases=[title] if title else (), attributes={"ruler_title": era.ruler_title})
+            graph.edge(node, "proclaimedBy", ruler, row)
+            graph.edge(ruler, "ruledIn", f"period:{era.period}", row)

@@ -1,0 +1,1 @@
+"""Writing the dataset folder: tables, mirrors, card, Croissant description and manifest."""

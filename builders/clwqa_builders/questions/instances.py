@@ -1,0 +1,220 @@
+"""Every question a template can ask of a graph, with its complete gold answers.
+
+Complete by construction: all solutions are joined first, then grouped by anchors; the rules below only ever
+drop a whole instance, never an answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clwqa_bench.ontology import Ontology
+from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, Ragged
+from clwqa_builders.questions.mention import MASK, Mentions
+from clwqa_builders.questions.solve import Table, bindings
+from clwqa_builders.questions.templates import WORKS, Basis, CategoryRule, Template, question_text
+
+RING_MULTIPLIER = 2_654_435_761  # Knuth's multiplicative hash: a fixed shuffle of entity numbers
+
+MAX_MENTION = 200  # characters; a longer passage makes no question
+
+BASES: tuple[Basis, ...] = ("source", "content", "fixed")
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Questions of one template; all sequences are parallel.
+
+    Entities are numbers of the graph.  ``words`` are the words (not single characters) and ``sources`` the
+    works among the entities of an instance's solutions.  ``category`` holds a category entity's number,
+    ``basis`` the number of BASES that decided it.
+    """
+
+    template: Template
+    anchors: dict[str, IntArray]
+    mentions: dict[str, tuple[str, ...]]
+    answers: Ragged
+    words: Ragged
+    sources: Ragged
+    category: IntArray
+    basis: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.category)
+
+    def question(self, row: int, phrasing: int) -> str:
+        """The text of a question; phrasings are counted modulo their number."""
+        return question_text(self.template, {v: texts[row] for v, texts in self.mentions.items()}, phrasing)
+
+
+@dataclass(frozen=True)
+class _Solutions:
+    """All solutions of a template; row i of the table belongs to anchor tuple ``tuple_of[i]``."""
+
+    table: Table
+    anchors: dict[str, IntArray]
+    tuple_of: IntArray
+
+    @classmethod
+    def of(cls, table: Table, anchors: Sequence[str]) -> _Solutions:
+        """Number the distinct anchor tuples of a table of solutions."""
+        stacked = np.stack([table[a] for a in anchors])
+        distinct, tuple_of = np.unique(stacked, axis=1, return_inverse=True)
+        return cls(table, dict(zip(anchors, distinct, strict=True)), tuple_of.ravel().astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(next(iter(self.anchors.values())))
+
+    def values(self, variable: str) -> Ragged:
+        """The entities a variable takes, by anchor tuple."""
+        return Ragged.group(self.tuple_of, self.table[variable], len(self))
+
+    def members(self, mask: BoolArray) -> Ragged:
+        """The entities inside the mask that any variable takes, by anchor tuple."""
+        inside = [(self.tuple_of[mask[column]], column[mask[column]]) for column in self.table.values()]
+        rows, entities = (np.concatenate(part) for part in zip(*inside, strict=True))
+        return Ragged.group(rows, entities, len(self))
+
+
+class Enumerator:
+    """Enumerates templates over one graph."""
+
+    def __init__(self, graph: GraphColumns, ontology: Ontology) -> None:
+        self.graph = graph
+        self.mentions = Mentions(graph, ontology)
+        self._is_word = graph.is_a(ontology.with_descendants(["Word", "Sentence"]))
+        self._is_work = graph.is_a(ontology.with_descendants(WORKS))
+        self._labels = {"source": self._source_domains(), "content": graph.follow(("belongsToCategory",))}
+
+    def enumerate(self, template: Template) -> Instances:
+        """All instances that pass the template's filters and the rules for clear, leak-free questions."""
+        table = bindings(template.pattern, self.graph, seed=self._ring(template))
+        found = _Solutions.of(table, template.anchors)
+        answers = found.values(template.answer)
+        category, basis = self._categories(template, found)
+        filters = template.filters
+        keep = (
+            (answers.lengths >= filters.min_answers)
+            & (answers.lengths <= filters.max_answers)
+            & (category >= 0)
+        )
+        for variable, relation in filters.only.items():
+            degree = self.graph.follow((relation,)).lengths
+            keep[found.tuple_of[degree[table[variable]] != 1]] = False
+        rows, mentions = self._clear(template, np.flatnonzero(keep), found, answers)
+        return Instances(
+            template=template,
+            anchors={v: column[rows] for v, column in found.anchors.items()},
+            mentions=mentions,
+            answers=answers.take(rows),
+            words=found.members(self._is_word).take(rows),
+            sources=found.members(self._is_work).take(rows),
+            category=category[rows],
+            basis=basis[rows],
+        )
+
+    def _ring(self, template: Template) -> Table | None:
+        """Pairs of anchors that meet in ``filters.pair``: each meeting point's members, shuffled, in a ring."""
+        meeting = template.filters.pair
+        if meeting is None:
+            return None
+        one, other = template.anchors
+        table = bindings(template.pattern.along(template.pattern.walk(one, meeting)), self.graph)
+        shuffled = (table[one] * RING_MULTIPLIER) % 2**32
+        point, _, member = np.unique(np.stack([table[meeting], shuffled, table[one]]), axis=1)
+        start = np.flatnonzero(np.diff(point, prepend=-1))
+        size = np.diff(start, append=len(point))
+        position = np.arange(len(point)) - np.repeat(start, size)
+        following = np.repeat(start, size) + (position + 1) % np.repeat(size, size)
+        ring = np.unique(np.sort(np.stack([member, member[following]]), axis=0), axis=1)
+        ring = ring[:, ring[0] != ring[1]]
+        return {one: ring[0], other: ring[1]}
+
+    # -- categories ------------------------------------------------------------------------------------------
+
+    def _source_domains(self) -> Ragged:
+        """Categories of every work: its own, and for a unit those of the work it is part of."""
+        works, wholes = self.graph.pairs(("partOf",), "head")
+        own = self.graph.follow(("belongsToCategory",))
+        inherited = own.take(wholes)
+        heads, tails = self.graph.pairs(("belongsToCategory",), "head")
+        rows = np.concatenate([heads, np.repeat(works, inherited.lengths)])
+        return Ragged.group(rows, np.concatenate([tails, inherited.values]), len(self.graph))
+
+    def _categories(self, template: Template, found: _Solutions) -> tuple[IntArray, NDArray[np.int8]]:
+        """Category entity and basis per anchor tuple; -1 where no rule yields exactly one category."""
+        category = np.full(len(found), -1, dtype=np.int64)
+        basis = np.full(len(found), -1, dtype=np.int8)
+        for rule in template.rules:
+            ruled = self._by_rule(rule, found)
+            fresh = (category < 0) & (ruled >= 0)
+            category[fresh] = ruled[fresh]
+            basis[fresh] = BASES.index(rule.basis)
+        return category, basis
+
+    def _by_rule(self, rule: CategoryRule, found: _Solutions) -> IntArray:
+        if rule.basis == "fixed":
+            return np.full(len(found), self.graph.index_of.get(f"category:{rule.value}", -1), dtype=np.int64)
+        labels = self._labels[rule.basis].take(found.table[rule.value])
+        grouped = Ragged.group(np.repeat(found.tuple_of, labels.lengths), labels.values, len(found))
+        single = grouped.lengths == 1
+        category = np.full(len(found), -1, dtype=np.int64)
+        category[single] = grouped.values[grouped.offsets[:-1][single]]
+        return category
+
+    # -- wording ---------------------------------------------------------------------------------------------
+
+    def _clear(
+        self,
+        template: Template,
+        rows: IntArray,
+        found: _Solutions,
+        answers: Ragged,
+    ) -> tuple[IntArray, dict[str, tuple[str, ...]]]:
+        """The rows that name their anchors clearly and do not give the answer away, and the names."""
+        masked = {anchor: found.values(word) for anchor, word in template.filters.mask.items()}
+        named = {row: self._mentions(template, row, found.anchors, masked) for row in rows.tolist()}
+        bearers = Counter(named.values())  # masked passages may come to read alike
+        kept = [
+            (row, texts)
+            for row, texts in named.items()
+            if texts and bearers[texts] == 1 and self._is_fair(template, texts, answers[row].tolist())
+        ]
+        columns = zip(*(texts for _, texts in kept), strict=True) if kept else [()] * len(template.anchors)
+        clear = np.array([row for row, _ in kept], dtype=np.int64)
+        return clear, dict(zip(template.anchors, columns, strict=True))
+
+    def _mentions(
+        self, template: Template, row: int, anchors: dict[str, IntArray], masked: dict[str, Ragged]
+    ) -> tuple[str, ...] | None:
+        filters, found = template.filters, []
+        for anchor in template.anchors:
+            text = self.mentions.name(int(anchors[anchor][row]))
+            if text is None:
+                return None
+            for word in masked[anchor][row].tolist() if anchor in masked else ():
+                label = self.graph.labels[word]
+                if label not in text:
+                    return None
+                text = text.replace(label, MASK)
+            shortest, longest = filters.min_chars.get(anchor, 0), filters.max_chars.get(anchor, MAX_MENTION)
+            if not shortest <= len(text) <= longest:
+                return None
+            if any(part in text for part in filters.without.get(anchor, ())):
+                return None
+            found.append(text)
+        return tuple(found)
+
+    def _is_fair(self, template: Template, mentions: Sequence[str], answers: Sequence[int]) -> bool:
+        asked = "\n".join(mentions)
+        if template.spec.answer_kind == "passage" and not all(map(self.mentions.is_sound, answers)):
+            return False
+        if any(name in asked for a in answers for name in self.mentions.names(a)):
+            return False
+        bound = template.filters.max_shared
+        return bound is None or all(len(set(self.graph.labels[a]) & set(asked)) <= bound for a in answers)

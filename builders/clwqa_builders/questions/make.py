@@ -1,0 +1,105 @@
+"""Question records from drawn instances: text, gold, paths, queries, evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clwqa_bench.kg.memory import MemoryGraph
+from clwqa_bench.ontology import Ontology
+from clwqa_bench.records import Anchor, Answer, Generator, Question, TripleRef
+from clwqa_builders.questions.columns import GraphColumns
+from clwqa_builders.questions.compile import to_cypher, to_sparql
+from clwqa_builders.questions.instances import BASES, Instances
+from clwqa_builders.questions.select import Selection
+from clwqa_builders.questions.solve import standard_paths
+
+PASSAGES = frozenset({"Quotation", "Allusion", "Explanation"})
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Turns one instance into a record.  ``source_of`` maps a triple to the ids of the sources that tell it."""
+
+    columns: GraphColumns
+    store: MemoryGraph
+    ontology: Ontology
+    source_of: Mapping[tuple[str, str, str], tuple[str, ...]]
+    seed: int
+
+    def question(self, instances: Instances, row: int, split: str, group: int) -> Question:
+        """The record; its paths and evidence come from executing the pattern on the store."""
+        template, ids = instances.template, self.columns.ids
+        anchors = {v: ids[int(column[row])] for v, column in instances.anchors.items()}
+        key = hashlib.sha256("\x1f".join((template.id, *anchors.values())).encode("utf-8")).digest()
+        paths, evidence = standard_paths(template.pattern, self.store, anchors, template.answer)
+        category = ids[int(instances.category[row])].removeprefix("category:")
+        return Question(
+            id=f"clwqa-{key.hex()[:12]}",
+            question=instances.question(row, int.from_bytes(key[-4:], "big")),
+            answers=tuple(self._answer(int(a)) for a in instances.answers[row]),
+            hops=template.hops,
+            category=category,
+            upper_category=self._upper[category],
+            category_basis=BASES[instances.basis[row]],
+            group_id=f"group:{ids[group]}",
+            template_id=template.id,
+            family=template.family,
+            anchors=tuple(self._anchor(v, anchors[v], instances.mentions[v][row]) for v in template.anchors),
+            target_element=template.spec.target_element,
+            standard_paths=paths,
+            cypher=to_cypher(template.pattern, anchors, template.answer),
+            sparql=to_sparql(template.pattern, anchors, template.answer),
+            evidence=evidence,
+            sources=self._sources(evidence),
+            generator=Generator(method="template", template_id=template.id),
+            split=split,
+        )
+
+    def _answer(self, entity: int) -> Answer:
+        columns = self.columns
+        passage = columns.types[entity] in PASSAGES
+        return Answer(entity_id=columns.ids[entity],
+                      label=columns.texts[entity] if passage else columns.labels[entity],
+                      aliases=tuple(columns.aliases[entity]), kind="passage" if passage else "entity")
+
+    def _anchor(self, variable: str, id: str, mention: str) -> Anchor:
+        type_ = self.columns.types[self.columns.index_of[id]]
+        return Anchor(entity_id=id, mention=mention, elements=(type_, *self.ontology.ancestors(type_)))
+
+    def _sources(self, evidence: Sequence[TripleRef]) -> tuple[str, ...]:
+        found = {s for t in evidence for s in self.source_of[t.head, t.relation, t.tail]}
+        return tuple(sorted(found))
+
+    @property
+    def _upper(self) -> Mapping[str, str]:
+        return {c.slug: c.upper for c in self.ontology.categories if c.upper}
+
+
+def make_questions(maker: Maker, enumerated: Sequence[Instances], selection: Selection) -> Iterator[Question]:
+    """All records, sorted by id."""
+    rows = zip(selection.rows, selection.split, selection.group, strict=True)
+    made = [maker.question(enumerated[template], row, split, group) for (template, row), split, group in rows]
+    yield from sorted(made, key=lambda q: q.id)
+
+
+def with_views(questions: Sequence[Question], held_out: frozenset[str], works: frozenset[str]) -> list[Question]:
+    """Mark test questions of the extra views: ``unseen-template``, and ``unseen-source`` when no work on the
+    evidence occurs in the evidence of a training question."""
+    seen = {e for q in questions if q.split == "train" for e in _entities(q) if e in works}
+    marked = []
+    for question in questions:
+        views = []
+        if question.split == "test":
+            own = {e for e in _entities(question) if e in works}
+            views += ["unseen-template"] if question.template_id in held_out else []
+            views += ["unseen-source"] if own and not own & seen else []
+        marked.append(question.model_copy(update={"views": tuple(views)}) if views else question)
+    return marked
+
+
+def _entities(question: Question) -> Iterator[str]:
+    for triple in question.evidence:
+        yield triple.head
+        yield triple.tail

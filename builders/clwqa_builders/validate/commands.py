@@ -1,0 +1,82 @@
+"""`clwqa-bench validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from clwqa_bench.console import emit, progress
+from clwqa_builders.validate.report import Outcome, Report, validate_dataset
+from clwqa_builders.validate.registry import RULES, select
+
+FIRST = 5
+
+
+def validate(
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The dataset folder.")] = None,
+    rules: Annotated[str, typer.Option("--rules", help="Only these rules, separated by commas.")] = "",
+    list_rules: Annotated[bool, typer.Option("--list", help="List the rules and stop.")] = False,
+    json_mode: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Check a built dataset: every rule with its id, severity and findings.
+
+    Example: clwqa-bench validate data/clwqa-100k --rules schema,unique-ids
+
+    Exit code 0: no errors (warnings may stand); 1: errors; 2: the folder cannot be read.
+    """
+    if list_rules:
+        rows = [{"id": r.id, "severity": r.severity, "description": r.description} for r in RULES]
+        emit(rows, json_mode, _rule_table)
+        return
+    if folder is None:
+        raise typer.BadParameter("name the dataset folder", param_hint="DIR")
+    names = [name.strip() for name in rules.split(",") if name.strip()] or None
+    with progress("validate", total=len(select(names))) as bar:
+        report = validate_dataset(folder, names, after_rule=lambda outcome: bar.advance())
+    if json_mode:
+        emit(report.as_dict(), True, str)
+    else:
+        emit(report, False, render)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def render(report: Report) -> RenderableType:
+    """The table of rules, then the first findings of every rule that has some."""
+    table = Table("rule", "severity", "findings")
+    for outcome in report.outcomes:
+        count = "not run" if outcome.skipped else str(outcome.count)
+        table.add_row(outcome.rule, outcome.severity, count, style=_style(outcome))
+    lines = [Text(line) for outcome in report.outcomes for line in _lines(outcome)]
+    verdict = "no errors" if report.ok else "not valid"
+    counts = f"{report.count('error')} errors, {report.count('warning')} warnings"
+    return Group(table, *lines, Text(f"{report.questions} questions: {verdict}, {counts}"))
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    if outcome.skipped:
+        return [f"{outcome.rule}: not run: {outcome.skipped}"]
+    places = (" ".join(filter(None, (f.question, f.field))) for f in outcome.findings)
+    lines = [
+        f"{outcome.rule}: {place}: {f.message}" for place, f in zip(places, outcome.findings, strict=True)
+    ]
+    more = outcome.count - FIRST
+    return lines[:FIRST] + ([f"{outcome.rule}: ... and {more} more"] if more > 0 else [])
+
+
+def _style(outcome: Outcome) -> str:
+    if outcome.skipped or (outcome.count and outcome.severity == "error"):
+        return "red"
+    return "yellow" if outcome.count else ""
+
+
+def _rule_table(rows: list[dict[str, str]]) -> Table:
+    table = Table("rule", "severity", "what it checks")
+    for row in rows:
+        table.add_row(row["id"], row["severity"], row["description"])
+    return table

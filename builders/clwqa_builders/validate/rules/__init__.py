@@ -1,0 +1,1 @@
+"""One file per concern; every rule is a value, listed in `registry.RULES`."""

@@ -1,0 +1,132 @@
+"""The gold answers, computed again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import reduce
+from itertools import groupby
+from operator import and_
+
+from clwqa_bench.records import StandardPath
+from clwqa_bench.text import comparison_key
+from clwqa_builders.questions.compile import to_cypher, to_sparql
+from clwqa_builders.questions.solve import answers
+from clwqa_builders.questions.templates import Template
+from clwqa_builders.validate.model import Fault, rule
+from clwqa_builders.validate.rdf import RdfView
+from clwqa_builders.validate.tables import DatasetTables, spans
+
+SPARQL_SAMPLE = 200
+
+
+@rule(
+    "non-empty-gold",
+    "error",
+    "Every answer's label still says something in its comparison key; no answer is listed twice.",
+)
+def non_empty_gold(tables: DatasetTables) -> Iterator[Fault]:
+    for question, labels, gold in zip(
+        tables.ids, tables.members("answers", "label"), tables.gold, strict=True
+    ):
+        for label in labels:
+            if not comparison_key(label).strip():
+                yield Fault(question, "answers.label", f"{label!r} is empty")
+        if len(set(gold)) < len(gold):
+            yield Fault(question, "answers.entity_id", "the same answer twice")
+
+
+@rule("gold-size", "error", "No question has more answers than the manifest's limit.")
+def gold_size(tables: DatasetTables) -> Iterator[Fault]:
+    limit = tables.manifest.limits.answers
+    for question, gold in zip(tables.ids, tables.gold, strict=True):
+        if len(gold) > limit:
+            yield Fault(question, "answers", f"{len(gold)} answers, the limit is {limit}")
+
+
+@rule(
+    "gold-equals-path",
+    "error",
+    "Each gold set is exactly what the question's pattern returns on the graph (all questions).",
+)
+def gold_equals_path(tables: DatasetTables) -> Iterator[Fault]:
+    for row in range(len(tables.ids)):
+        yield from _executed(tables, row)
+
+
+def _executed(tables: DatasetTables, row: int) -> Iterator[Fault]:
+    """Faults of one question against the execution of its pattern."""
+    question, name = tables.ids[row], tables.column("template_id")[row]
+    if name is None:
+        found = _by_standard_paths(tables, row)
+    elif (template := tables.templates.get(name)) is None:
+        yield Fault(question, "template_id", f"no template {name}")
+        return
+    elif (bound := _bound(tables, row, template)) is None:
+        yield Fault(question, "anchors", f"the template has the anchors {', '.join(template.anchors)}")
+        return
+    else:
+        found = answers(template.pattern, tables.store, bound, template.answer)
+    yield from _compare(question, set(tables.gold[row]), found, "the pattern")
+
+
+def _bound(tables: DatasetTables, row: int, template: Template) -> dict[str, str] | None:
+    """The question's anchors by the template's variables, None if their numbers differ."""
+    ids = tables.members("anchors", "entity_id")[row]
+    return dict(zip(template.anchors, ids, strict=True)) if len(ids) == len(template.anchors) else None
+
+
+def _by_standard_paths(tables: DatasetTables, row: int) -> set[str]:
+    """For a question without template: what all its anchors reach by the kinds of path recorded for them."""
+    paths = [StandardPath.model_validate(path) for path in tables.column("standard_paths")[row]]
+    reached = []
+    for anchor, own in groupby(sorted(paths, key=lambda p: p.entities[0]), key=lambda p: p.entities[0]):
+        kinds = {tuple((s.relation, s.direction, s.type) for s in path.steps) for path in own}
+        reached.append({path.nodes[-1] for kind in kinds for path in tables.store.follow([anchor], kind)})
+    return reduce(and_, reached)
+
+
+def _compare(question: str, gold: set[str], found: set[str], by: str) -> Iterator[Fault]:
+    if missing := sorted(found - gold):
+        yield Fault(question, "answers", f"{by} also returns {', '.join(missing[:3])}")
+    if extra := sorted(gold - found):
+        yield Fault(question, "answers", f"{by} does not return {', '.join(extra[:3])}")
+
+
+@rule(
+    "query-text", "error", "Cypher and SPARQL are what the template compiles to for the question's anchors."
+)
+def query_text(tables: DatasetTables) -> Iterator[Fault]:
+    stored = zip(tables.column("template_id"), tables.column("cypher"), tables.column("sparql"), strict=True)
+    for row, (name, cypher, sparql) in enumerate(stored):
+        template = tables.templates.get(name) if name else None
+        if template is None or (bound := _bound(tables, row, template)) is None:
+            continue  # gold-equals-path reports it
+        if cypher != to_cypher(template.pattern, bound, template.answer):
+            yield Fault(tables.ids[row], "cypher", f"not the query of template {name}")
+        if sparql != to_sparql(template.pattern, bound, template.answer):
+            yield Fault(tables.ids[row], "sparql", f"not the query of template {name}")
+
+
+@rule(
+    "gold-equals-sparql",
+    "error",
+    f"The stored SPARQL returns the gold set (a seeded sample of {SPARQL_SAMPLE}, every template first).",
+)
+def gold_equals_sparql(tables: DatasetTables) -> Iterator[Fault]:
+    view = RdfView(tables.store)
+    for row in _sample(tables):
+        if any(_executed(tables, row)):
+            continue  # gold-equals-path reports it
+        found = view.select_ids(tables.column("sparql")[row])
+        yield from _compare(tables.ids[row], set(tables.gold[row]), found, "SPARQL")
+
+
+def _sample(tables: DatasetTables) -> list[int]:
+    """One question of every template, then others at random; the same for the same dataset and seed."""
+    rng = random.Random(tables.manifest.seed)
+    rows = sorted(range(len(tables.ids)), key=tables.ids.__getitem__)
+    rng.shuffle(rows)
+    first = [own[0] for own in spans([tables.column("template_id")[row] for row in rows]).values()]
+    chosen = dict.fromkeys([rows[i] for i in first] + rows)
+    return list(chosen)[:SPARQL_SAMPLE]

@@ -1,0 +1,366 @@
+"""The embedded graph store: a graph directory, memory-mapped.  No server, opens in milliseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from clwqa_bench.errors import GraphError
+from clwqa_bench.kg import walks
+from clwqa_bench.kg.build import INDEX_FORMAT, relation_names, table_sizes
+from clwqa_bench.kg.protocol import (
+    Direction,
+    Entity,
+    Found,
+    Names,
+    Path,
+    Paths,
+    Schema,
+    Sense,
+    Signature,
+    Step,
+    StepFilter,
+    Subgraph,
+    Triple,
+    cut,
+)
+from clwqa_bench.kg.search import NameIndex, read_batch
+from clwqa_bench.kg.topology import Adjacency, Hop, Ints, Plan, Topology, load_array
+from clwqa_bench.ontology import Ontology, TypeNeighbour
+
+_SENSES: tuple[Sense, Sense] = ("out", "in")
+
+
+class MemoryGraph:
+    """A GraphStore over a graph directory.  Make one with :meth:`open`; reads are thread-safe.
+
+    Besides the store operations it offers whole columns as integer arrays for bulk joins (``id_of``,
+    ``index_of``, ``type_code``, ``edges``).  Only this store has them; systems under test use the protocol.
+    """
+
+    def __init__(self, directory: FilePath, ontology: Ontology) -> None:
+        index = directory / "index"
+        self.ontology = ontology
+        #: type of every node, a position in ``ontology.types``; int array of shape (nodes,)
+        self.type_code: Ints = load_array(index / "type_code.npy")
+        self._entities: pa.RecordBatch = read_batch(index / "entities.arrow")
+        both = Adjacency.load(index, "out"), Adjacency.load(index, "in")
+        self._topology = Topology(both, self.type_code, len(ontology.types))
+        self._edge_head, self._edge_tail, self._edge_start = (
+            load_array(index / f"edge_{name}.npy") for name in ("head", "tail", "start")
+        )
+        self._names = NameIndex(index, self.type_code)
+        self._relation_names = relation_names(ontology)
+        self._plans: dict[Step, Plan] = {}
+        self._forwards, self._any = self._plan((None, "out", None)), self._plan((None, "both", None))
+
+    @staticmethod
+    def open(directory: str | FilePath) -> MemoryGraph:
+        """Open a graph directory.  Raises GraphError if its index is missing, old or of other tables."""
+        directory = FilePath(directory)
+        index = directory / "index"
+        fix = f"run `clwqa-bench kg index {directory}`"
+        try:
+            meta = json.loads((index / "meta.json").read_text(encoding="utf-8"))
+            ontology = json.loads((index / "ontology.json").read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            if not (directory / "entities.parquet").is_file():
+                fix = "name a directory that holds entities.parquet and triples.parquet"
+            raise GraphError("no graph index here", fix=fix, file=directory) from error
+        if meta["format"] != INDEX_FORMAT:
+            raise GraphError("the graph index has another format", fix=fix, file=index)
+        if not table_sizes(directory).items() <= meta["tables"].items():
+            raise GraphError("the graph index was made for other tables", fix=fix, file=index)
+        return MemoryGraph(directory, Ontology.from_json(ontology))
+
+    # ------------------------------------------------------------------ whole columns (embedded only)
+
+    def __len__(self) -> int:
+        """The number of entities."""
+        return len(self.type_code)
+
+    def __contains__(self, node: object) -> bool:
+        """True if ``node`` is the id of an entity."""
+        return node in self._index
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Ids by node number, that is in the order (label, id)."""
+        ids: list[str] = self._entities.column("id").to_pylist()
+        return ids
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Labels by node number."""
+        labels: list[str] = self._entities.column("label").to_pylist()
+        return labels
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.ids)}
+
+    def index_of(self, node: str, /) -> int:
+        """The number of a node."""
+        number = self._index.get(node)
+        return number if number is not None else self._missing(node)
+
+    def id_of(self, number: int, /) -> str:
+        """The id of a node by number."""
+        return self.ids[number]
+
+    def edges(self, relation: str) -> tuple[Ints, Ints]:
+        """(heads, tails) of a relation and its sub-relations, node numbers; of one relation sorted."""
+        codes = self._relation_codes(relation)
+        spans = [slice(self._edge_start[code], self._edge_start[code + 1]) for code in codes]
+        if len(spans) == 1:
+            return self._edge_head[spans[0]], self._edge_tail[spans[0]]
+        heads, tails = ([column[s] for s in spans] for column in (self._edge_head, self._edge_tail))
+        return np.concatenate(heads), np.concatenate(tails)
+
+    def nodes_of(self, types: Names) -> Ints:
+        """Numbers of all nodes of the given types or below, ascending."""
+        return np.flatnonzero(np.isin(self.type_code, self._type_codes(types))).astype(np.int32)
+
+    # ------------------------------------------------------------------ entities (G1-G4)
+
+    def entity(self, node: str, /) -> Entity:
+        """G1; each operation is described in GraphStore."""
+        row = self.index_of(node)
+        values = {name: self._entities.column(name)[row].as_py() for name in self._entities.schema.names}
+        return Entity(
+            id=values["id"],
+            label=values["label"],
+            types=self._types(row),
+            aliases=tuple(values["aliases"]),
+            text=values["text"],
+            attributes=tuple((pair["key"], pair["value"]) for pair in values["attributes"]),
+            provenance=values["provenance"],
+        )
+
+    def label(self, node: str, /) -> str:
+        """The label alone, without reading the rest of the entity."""
+        return self.labels[self.index_of(node)]
+
+    def lookup(self, name: str, types: Names = None) -> tuple[str, ...]:
+        codes = self._type_codes(types)
+        return tuple(self.ids[n] for n in self._names.exact(name) if self.type_code[n] in codes)
+
+    def fuzzy(self, name: str, k: int = 10, types: Names = None) -> tuple[tuple[str, float], ...]:
+        found = self._names.similar(name, k, None if types is None else self._type_codes(types))
+        return tuple((self.ids[number], score) for number, score in found)
+
+    def by_type(self, name: str, *, descendants: bool = True) -> Iterator[str]:
+        numbers = self.nodes_of(name)
+        if not descendants:
+            numbers = numbers[self.type_code[numbers] == self.ontology.types.index(name)]
+        return (self.ids[number] for number in numbers.tolist())
+
+    def types(self, node: str, /) -> tuple[str, ...]:
+        return self._types(self.index_of(node))
+
+    def entities(self) -> Iterator[str]:
+        return iter(self.ids)
+
+    # ------------------------------------------------------------------ edges (G5-G7)
+
+    def relations(self, node: str, /, direction: Direction = "both") -> tuple[str, ...]:
+        codes = self._topology.relations(self.index_of(node), self._plan((None, direction, None)))
+        return tuple(self._relation_names[code] for code in sorted(codes))
+
+    def neighbours(
+        self,
+        node: str,
+        /,
+        relation: Names = None,
+        direction: Direction = "both",
+        types: Names = None,
+        *,
+        limit: int | None = None,
+        seed: int | None = None,
+    ) -> Found[str]:
+        plan = self._plan((relation, direction, types))
+        found = cut(self._topology.neighbours(self.index_of(node), plan), limit, seed)
+        return Found(tuple(map(self.ids.__getitem__, found.items)), found.total)
+
+    def triples(self, node: str | None = None, /, direction: Direction = "both") -> Iterator[Triple]:
+        plan = self._plan((None, direction, None))
+        if node is None:
+            return (self._triple(n, hop) for n in range(len(self)) for hop in self._out_by_relation(n))
+        number = self.index_of(node)
+        hops = self._topology.hops(number, plan)
+        ends = sorted((number, e, t) if e % 2 == 0 else (t, e - 1, number) for t, e in hops)
+        return (self._triple(head, (tail, edge)) for head, edge, tail in ends)
+
+    # ------------------------------------------------------------------ paths (G8-G11)
+
+    def follow(
+        self, ids: Iterable[str], steps: Sequence[Step], *, simple: bool = True, limit: int | None = None
+    ) -> Paths:
+        plans = [self._plan(step) for step in steps]
+        return self._paths(
+            walks.follow(self._topology, self._numbers(ids), plans, simple=simple, limit=limit)
+        )
+
+    def shortest(
+        self,
+        sources: Iterable[str],
+        target: str,
+        *,
+        max_length: int = 6,
+        directed: bool = False,
+        every: bool = False,
+        limit: int | None = None,
+    ) -> Paths:
+        plan = self._forwards if directed else self._any
+        ends = self._numbers(sources), self.index_of(target)
+        return self._paths(walks.shortest(self._topology, *ends, max_length, plan, every=every, limit=limit))
+
+    def paths(
+        self,
+        ids: Iterable[str],
+        max_length: int,
+        *,
+        directed: bool = False,
+        step_filter: StepFilter | None = None,
+        limit: int | None = None,
+    ) -> Paths:
+        def accept(path: walks.RawPath, hop: Hop) -> bool:
+            assert step_filter is not None
+            return step_filter(self._path(path), self._triple(path[0][-1], hop))
+
+        return self._paths(
+            walks.enumerate_paths(
+                self._topology,
+                self._numbers(ids),
+                max_length,
+                self._forwards if directed else self._any,
+                accept=accept if step_filter is not None else None,
+                limit=limit,
+            )
+        )
+
+    def khop(
+        self, ids: Iterable[str], k: int, *, directed: bool = False, limit: int | None = None
+    ) -> Subgraph:
+        nodes = walks.khop(self._topology, self._numbers(ids), k, self._forwards if directed else self._any)
+        kept = nodes if limit is None else nodes[:limit]
+        total = int(self._inside(nodes).sum())
+        triples = sorted(zip(*(column.tolist() for column in self._between(kept)), strict=True))
+        return Subgraph(
+            nodes=Found(tuple(self.ids[n] for n in kept.tolist()), len(nodes)),
+            triples=Found(tuple(self._triple(h, (t, 2 * r)) for h, r, t in triples), total),
+        )
+
+    # ------------------------------------------------------------------ schema and queries (G12-G14)
+
+    def schema(self) -> Schema:
+        return self._schema
+
+    def type_neighbours(self, name: str) -> tuple[TypeNeighbour, ...]:
+        return self.ontology.type_neighbours(name)
+
+    def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]:
+        raise GraphError(
+            "text queries are not supported by the embedded store", fix="use a Bolt or SPARQL store"
+        )
+
+    # ------------------------------------------------------------------ inside
+
+    @cached_property
+    def _schema(self) -> Schema:
+        types = self.ontology.types
+        relation = self._edge_relation
+        head, tail = (self.type_code[column] for column in (self._edge_head, self._edge_tail))
+        rows, counts = np.unique(np.stack([head, relation, tail]), axis=1, return_counts=True)
+        signatures = sorted(
+            Signature(types[h], self._relation_names[r], types[t], count)
+            for (h, r, t), count in zip(rows.T.tolist(), counts.tolist(), strict=True)
+        )
+        return Schema(
+            relations=tuple(self._relation_names[r] for r in np.unique(relation).tolist()),
+            types=tuple(sorted(types[t] for t in np.unique(self.type_code).tolist())),
+            signatures=tuple(signatures),
+        )
+
+    @property
+    def _edge_relation(self) -> Ints:
+        codes = np.arange(len(self._relation_names), dtype=np.int32)
+        return np.repeat(codes, np.diff(self._edge_start))
+
+    def _inside(self, nodes: Ints) -> Any:
+        """Which edges have both ends among the nodes."""
+        member = np.zeros(len(self), dtype=bool)
+        member[nodes] = True
+        return member[self._edge_head] & member[self._edge_tail]
+
+    def _between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+        inside = self._inside(nodes)
+        return self._edge_head[inside], self._edge_relation[inside], self._edge_tail[inside]
+
+    def _types(self, number: int) -> tuple[str, ...]:
+        own = self.ontology.types[self.type_code[number]]
+        return (own, *self.ontology.ancestors(own))
+
+    def _out_by_relation(self, number: int) -> list[Hop]:
+        return sorted(self._topology.hops(number, self._forwards), key=lambda hop: (hop[1], hop[0]))
+
+    def _missing(self, node: str) -> NoReturn:
+        near = self.lookup(str(node))
+        fix = f"use its id, {near[0]!r}" if near else "look it up by its label first"
+        raise GraphError(f"no entity {node!r} in this graph", fix=fix)
+
+    def _numbers(self, ids: Iterable[str]) -> list[int]:
+        if isinstance(ids, str):
+            raise TypeError("expected several ids, got one string")
+        return sorted({self.index_of(node) for node in ids})
+
+    def _triple(self, node: int, hop: Hop) -> Triple:
+        target, edge = hop
+        head, tail = (node, target) if edge % 2 == 0 else (target, node)
+        return Triple(self.ids[head], self._relation_names[edge // 2], self.ids[tail])
+
+    def _path(self, raw: walks.RawPath) -> Path:
+        nodes, edges = raw
+        return Path(tuple(map(self.ids.__getitem__, nodes)), *self._walked(edges))
+
+    def _walked(self, edges: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[Sense, ...]]:
+        names = tuple(self._relation_names[edge // 2] for edge in edges)
+        return names, tuple(_SENSES[edge % 2] for edge in edges)
+
+    def _paths(self, found: walks.RawPaths) -> Paths:
+        raw, total = found
+        ids, walked = self.ids.__getitem__, {edges: self._walked(edges) for edges in {e for _, e in raw}}
+        return Found(tuple([Path(tuple(map(ids, nodes)), *walked[edges]) for nodes, edges in raw]), total)
+
+    def _plan(self, step: Step) -> Plan:
+        """A step in codes; each distinct step is worked out once."""
+        plan = self._plans.get(step)
+        if plan is None:
+            relations, direction, types = step
+            if direction not in ("out", "in", "both"):
+                raise GraphError(f"no direction {direction!r}", fix="use out, in or both")
+            allowed = np.zeros((len(self._relation_names), len(self.ontology.types)), dtype=bool)
+            allowed[np.ix_(self._relation_codes(relations), self._type_codes(types))] = True
+            plan = self._plans[step] = Plan.of(direction, allowed.ravel())
+        return plan
+
+    def _type_codes(self, types: Names) -> list[int]:
+        if types is None:
+            return list(range(len(self.ontology.types)))
+        return sorted(map(self.ontology.types.index, self.ontology.with_descendants(_several(types))))
+
+    def _relation_codes(self, relations: Names) -> list[int]:
+        if relations is None:
+            return list(range(len(self._relation_names)))
+        wanted = {s for r in _several(relations) for s in (r, *self.ontology.sub_relations(r))}
+        return sorted(map(self._relation_names.index, wanted))
+
+
+def _several(names: str | Collection[str]) -> Collection[str]:
+    return (names,) if isinstance(names, str) else names

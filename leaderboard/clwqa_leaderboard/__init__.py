@@ -1,0 +1,1 @@
+"""Submission bundles, their verification, and the board rendered from them."""

@@ -1,0 +1,71 @@
+"""What all tests share: the program run in this process, a built dataset, packages made up on the spot."""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from clwqa_bench import cli as program
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command line ended: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run ``clwqa-bench ARGUMENTS`` in this process: ``cli("sources", "list", "--json").code``."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: str) -> Result:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            program.main(arguments)
+        out, err = capsys.readouterr()
+        return Result(int(leaving.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The dataset folder `make build` makes; a test that uses it is marked slow."""
+    folder = REPOSITORY / "data" / "clwqa-100k"
+    if not (folder / "manifest.json").is_file():
+        pytest.fail(f"{folder} is not built: run `make build`, or leave these tests out with -m 'not slow'")
+    return folder
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Make up an installed distribution: ``install("acme", "1.0", {"acme/data.csv": b"a"})``."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def make(name: str, version: str, files: dict[str, bytes | str], entry_points: str = "") -> Path:
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        contents = {
+            f"{info.name}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+            f"{info.name}/entry_points.txt": textwrap.dedent(entry_points),
+            **files,
+        }
+        for path, content in contents.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+        importlib.invalidate_caches()
+        return site
+
+    return make
