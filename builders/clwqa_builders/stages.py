@@ -99,12 +99,14 @@ def _fingerprint(stage: Stage, inputs: Mapping[str, str], code: str) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def run_stages(stages: Sequence[Stage], work: Path, code: str | None = None) -> dict[str, Finished]:
+def run_stages(
+    stages: Sequence[Stage], work: Path, code: str | None = None, *, prune: bool = True
+) -> dict[str, Finished]:
     """Run ``stages`` in the order given, reusing every finished one, and return them by name.
 
-    ``work`` is the folder ``build_folder`` yields.  Outputs that belong to no stage of this build are removed
-    at the end.  Raises BuildError when the disk is full or cannot be written; a stage's own errors pass
-    through.  In every case nothing half-written stays behind.
+    ``work`` is the folder ``build_folder`` yields.  With ``prune``, outputs that belong to no stage of this build
+    are removed at the end.  Raises BuildError when the disk is full or cannot be written; a stage's own errors
+    pass through.  In every case nothing half-written stays behind.
     """
     code = code_fingerprint() if code is None else code
     finished: dict[str, Finished] = {}
@@ -114,9 +116,10 @@ def run_stages(stages: Sequence[Stage], work: Path, code: str | None = None) -> 
             raise ValueError(f"stage {stage.name!r} comes twice or before a stage that it reads: {unknown}")
         label = f"[{number}/{len(stages)}] {stage.name}"
         finished[stage.name] = _finish(stage, finished, work, code, label)
-    keep = {output.folder for output in finished.values()}
-    for stale in (path for path in (work / "stages").iterdir() if path not in keep):
-        shutil.rmtree(stale)
+    if prune:
+        keep = {output.folder for output in finished.values()}
+        for stale in (path for path in (work / "stages").iterdir() if path not in keep):
+            shutil.rmtree(stale)
     return finished
 
 

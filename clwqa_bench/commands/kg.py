@@ -223,24 +223,27 @@ def _counted(title: str, counts: dict[str, int], ontology: Ontology) -> Table:
 
 
 def _draw_entity(found: dict[str, Any], ontology: Ontology) -> RenderableType:
-    facts = Table.grid(padding=(0, 2))
-    facts.add_row("id", Text(found["id"]))
-    facts.add_row("type", Text(" < ".join(f"{t} {ontology.label(t)}" for t in found["types"])))
-    if found["aliases"]:
-        facts.add_row("also", Text("、".join(found["aliases"])))
-    if found["text"]:
-        facts.add_row("text", Text(found["text"]))
-    for pair in found["attributes"]:
-        facts.add_row(Text(pair["key"]), Text(pair["value"]))
-    if found["provenance"]:
-        facts.add_row("from", Text(found["provenance"]))
-    edges = Table.grid(padding=(0, 2))
+    facts = [
+        ("id", found["id"]),
+        ("type", " < ".join(f"{name} {ontology.label(name)}" for name in found["types"])),
+        ("also", "、".join(found["aliases"])),
+        ("text", found["text"]),
+        *((pair["key"], pair["value"]) for pair in found["attributes"]),
+        ("from", found["provenance"]),
+    ]
+    edges = []
     for group in found["relations"]:
         arrow = f"-{group['relation']}->" if group["direction"] == "out" else f"<-{group['relation']}-"
-        names = "、".join(n["label"] for n in group["neighbours"])
+        names = "、".join(neighbour["label"] for neighbour in group["neighbours"])
         more = group["total"] - len(group["neighbours"])
-        edges.add_row(Text(arrow), Text(names + (f" and {more:,} more" if more else "")))
-    return Group(Text(found["label"], style="bold"), facts, Text(), edges)
+        edges.append((arrow, names + (f" and {more:,} more" if more else "")))
+    return Group(Text(found["label"], style="bold"), _aligned(facts), Text(), _aligned(edges))
+
+
+def _aligned(pairs: list[tuple[str, str]]) -> Text:
+    """Lines of a name and a value, without the empty ones; long values flow on."""
+    width = max((len(name) for name, value in pairs if value), default=0)
+    return Text("\n".join(f"{name:{width}}  {value}" for name, value in pairs if value))
 
 
 def _draw_paths(result: dict[str, Any]) -> RenderableType:

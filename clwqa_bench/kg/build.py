@@ -19,10 +19,12 @@ import pyarrow.parquet as pq
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg import search
-from clwqa_bench.kg.topology import Adjacency, Ints
+from clwqa_bench.kg.layout import INDEX_FORMAT, TABLES, Ints, relation_names, table_sizes, write_batch
+from clwqa_bench.kg.topology import Adjacency
 from clwqa_bench.ontology import Ontology
 
-INDEX_FORMAT = 1
+__all__ = ["ENTITY_SCHEMA", "TRIPLE_SCHEMA", "read_tables", "table_sizes", "write_index"]
+
 ENTITY_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -80,22 +82,11 @@ def write_index(entities: pa.Table, triples: pa.Table, out: Path, ontology: Onto
 
 def read_tables(directory: Path) -> tuple[pa.Table, pa.Table]:
     """The two tables of a graph directory.  Raises GraphError if one is missing."""
-    paths = directory / "entities.parquet", directory / "triples.parquet"
+    paths = [directory / name for name in TABLES]
     for path in paths:
         if not path.is_file():
             raise GraphError("the table is missing", fix="name the directory that holds it", file=path)
     return pq.read_table(paths[0]), pq.read_table(paths[1])
-
-
-def table_sizes(directory: Path) -> dict[str, int]:
-    """Sizes of the tables in bytes; an index written for other tables is recognised by them."""
-    names = ("entities.parquet", "triples.parquet")
-    return {name: path.stat().st_size for name in names if (path := directory / name).is_file()}
-
-
-def relation_names(ontology: Ontology) -> tuple[str, ...]:
-    """Relation codes are positions in this tuple; sorted, so that ascending codes are sorted names."""
-    return tuple(sorted(ontology.relations))
 
 
 # ---------------------------------------------------------------------- checks
@@ -190,7 +181,7 @@ def _refuse_mirrored(heads: Ints, tails: Ints, relations: Ints, ontology: Ontolo
 def _write_nodes(nodes: pa.Table, type_code: Ints, index: Path) -> None:
     np.save(index / "type_code.npy", type_code)
     # Uncompressed Arrow is read in place from the memory map: a text costs nothing until it is asked for.
-    search.write_batch(nodes, index / "entities.arrow")
+    write_batch(nodes, index / "entities.arrow")
 
 
 def _write_edges(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg import walks
-from clwqa_bench.kg.build import INDEX_FORMAT, relation_names, table_sizes
+from clwqa_bench.kg.layout import INDEX_FORMAT, Ints, load_array, read_batch, relation_names, table_sizes
 from clwqa_bench.kg.protocol import (
     Direction,
     Entity,
@@ -30,11 +30,9 @@ from clwqa_bench.kg.protocol import (
     Triple,
     cut,
 )
-from clwqa_bench.kg.search import NameIndex, read_batch
-from clwqa_bench.kg.topology import Adjacency, Hop, Ints, Plan, Topology, load_array
+from clwqa_bench.kg.search import NameIndex
+from clwqa_bench.kg.topology import Adjacency, Hop, Plan, Topology
 from clwqa_bench.ontology import Ontology, TypeNeighbour
-
-_SENSES: tuple[Sense, Sense] = ("out", "in")
 
 
 class MemoryGraph:
@@ -57,6 +55,9 @@ class MemoryGraph:
         )
         self._names = NameIndex(index, self.type_code)
         self._relation_names = relation_names(ontology)
+        # by edge code, see topology.Hop
+        self._edge_names = [name for name in self._relation_names for _ in range(2)]
+        self._edge_senses: list[Sense] = ["out", "in"] * len(self._relation_names)
         self._plans: dict[Step, Plan] = {}
         self._forwards, self._any = self._plan((None, "out", None)), self._plan((None, "both", None))
 
@@ -68,16 +69,17 @@ class MemoryGraph:
         fix = f"run `clwqa-bench kg index {directory}`"
         try:
             meta = json.loads((index / "meta.json").read_text(encoding="utf-8"))
+            if meta["format"] != INDEX_FORMAT:
+                raise GraphError("the graph index has another format", fix=fix, file=index)
+            if not table_sizes(directory).items() <= meta["tables"].items():
+                raise GraphError("the graph index was made for other tables", fix=fix, file=index)
             ontology = json.loads((index / "ontology.json").read_text(encoding="utf-8"))
+            return MemoryGraph(directory, Ontology.from_json(ontology))
         except FileNotFoundError as error:
             if not (directory / "entities.parquet").is_file():
                 fix = "name a directory that holds entities.parquet and triples.parquet"
-            raise GraphError("no graph index here", fix=fix, file=directory) from error
-        if meta["format"] != INDEX_FORMAT:
-            raise GraphError("the graph index has another format", fix=fix, file=index)
-        if not table_sizes(directory).items() <= meta["tables"].items():
-            raise GraphError("the graph index was made for other tables", fix=fix, file=index)
-        return MemoryGraph(directory, Ontology.from_json(ontology))
+            what = "the graph index is incomplete" if index.is_dir() else "no graph index here"
+            raise GraphError(what, fix=fix, file=directory) from error
 
     # ------------------------------------------------------------------ whole columns (embedded only)
 
@@ -248,10 +250,12 @@ class MemoryGraph:
     def khop(
         self, ids: Iterable[str], k: int, *, directed: bool = False, limit: int | None = None
     ) -> Subgraph:
-        nodes = walks.khop(self._topology, self._numbers(ids), k, self._forwards if directed else self._any)
+        senses = (self._forwards if directed else self._any).senses
+        nodes = walks.khop(self._topology, self._numbers(ids), k, senses)
         kept = nodes if limit is None else nodes[:limit]
-        total = int(self._inside(nodes).sum())
-        triples = sorted(zip(*(column.tolist() for column in self._between(kept)), strict=True))
+        heads, relations, tails = self._topology.between(kept, self._any)
+        total = len(heads if len(kept) == len(nodes) else self._topology.between(nodes, self._any)[0])
+        triples = sorted(zip(heads.tolist(), relations.tolist(), tails.tolist(), strict=True))
         return Subgraph(
             nodes=Found(tuple(self.ids[n] for n in kept.tolist()), len(nodes)),
             triples=Found(tuple(self._triple(h, (t, 2 * r)) for h, r, t in triples), total),
@@ -274,34 +278,19 @@ class MemoryGraph:
 
     @cached_property
     def _schema(self) -> Schema:
-        types = self.ontology.types
-        relation = self._edge_relation
+        relations, types = self._relation_names, self.ontology.types
+        sizes = np.diff(self._edge_start)
+        relation = np.repeat(np.arange(len(sizes)), sizes)
         head, tail = (self.type_code[column] for column in (self._edge_head, self._edge_tail))
-        rows, counts = np.unique(np.stack([head, relation, tail]), axis=1, return_counts=True)
-        signatures = sorted(
-            Signature(types[h], self._relation_names[r], types[t], count)
-            for (h, r, t), count in zip(rows.T.tolist(), counts.tolist(), strict=True)
-        )
+        joined = (head * len(relations) + relation) * len(types) + tail
+        codes, counts = np.unique(joined, return_counts=True)
+        kinds, tails = np.divmod(codes, len(types))
+        rows = zip(*(c.tolist() for c in (*np.divmod(kinds, len(relations)), tails, counts)), strict=True)
         return Schema(
-            relations=tuple(self._relation_names[r] for r in np.unique(relation).tolist()),
-            types=tuple(sorted(types[t] for t in np.unique(self.type_code).tolist())),
-            signatures=tuple(signatures),
+            relations=tuple(relations[r] for r in np.flatnonzero(sizes)),
+            types=tuple(sorted(types[t] for t in np.flatnonzero(np.bincount(self.type_code)))),
+            signatures=tuple(sorted(Signature(types[h], relations[r], types[t], n) for h, r, t, n in rows)),
         )
-
-    @property
-    def _edge_relation(self) -> Ints:
-        codes = np.arange(len(self._relation_names), dtype=np.int32)
-        return np.repeat(codes, np.diff(self._edge_start))
-
-    def _inside(self, nodes: Ints) -> Any:
-        """Which edges have both ends among the nodes."""
-        member = np.zeros(len(self), dtype=bool)
-        member[nodes] = True
-        return member[self._edge_head] & member[self._edge_tail]
-
-    def _between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
-        inside = self._inside(nodes)
-        return self._edge_head[inside], self._edge_relation[inside], self._edge_tail[inside]
 
     def _types(self, number: int) -> tuple[str, ...]:
         own = self.ontology.types[self.type_code[number]]
@@ -323,19 +312,20 @@ class MemoryGraph:
     def _triple(self, node: int, hop: Hop) -> Triple:
         target, edge = hop
         head, tail = (node, target) if edge % 2 == 0 else (target, node)
-        return Triple(self.ids[head], self._relation_names[edge // 2], self.ids[tail])
+        return Triple(self.ids[head], self._edge_names[edge], self.ids[tail])
 
     def _path(self, raw: walks.RawPath) -> Path:
         nodes, edges = raw
         return Path(tuple(map(self.ids.__getitem__, nodes)), *self._walked(edges))
 
     def _walked(self, edges: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[Sense, ...]]:
-        names = tuple(self._relation_names[edge // 2] for edge in edges)
-        return names, tuple(_SENSES[edge % 2] for edge in edges)
+        names, senses = self._edge_names.__getitem__, self._edge_senses.__getitem__
+        return tuple(map(names, edges)), tuple(map(senses, edges))
 
     def _paths(self, found: walks.RawPaths) -> Paths:
         raw, total = found
-        ids, walked = self.ids.__getitem__, {edges: self._walked(edges) for edges in {e for _, e in raw}}
+        ids = self.ids.__getitem__
+        walked = {edges: self._walked(edges) for edges in {edges for _, edges in raw}}
         return Found(tuple([Path(tuple(map(ids, nodes)), *walked[edges]) for nodes, edges in raw]), total)
 
     def _plan(self, step: Step) -> Plan:
@@ -347,7 +337,7 @@ class MemoryGraph:
                 raise GraphError(f"no direction {direction!r}", fix="use out, in or both")
             allowed = np.zeros((len(self._relation_names), len(self.ontology.types)), dtype=bool)
             allowed[np.ix_(self._relation_codes(relations), self._type_codes(types))] = True
-            plan = self._plans[step] = Plan.of(direction, allowed.ravel())
+            plan = self._plans[step] = Plan.of(direction, allowed)
         return plan
 
     def _type_codes(self, types: Names) -> list[int]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clwqa_bench.kg.topology import Ints, load_array
+from clwqa_bench.kg.layout import Ints, load_array, read_batch, write_batch
 from clwqa_bench.text import comparison_key
 
 CANDIDATES = 256  # keys that share most grams and are compared in full
@@ -36,6 +35,7 @@ def write(labels: Sequence[str], aliases: Sequence[Sequence[str]], index: Path) 
     codes = np.fromiter((number[key] for key, _ in ordered), np.int32, len(ordered))
     np.save(index / "key_node.npy", np.fromiter((node for _, node in ordered), np.int32, len(ordered)))
     np.save(index / "key_start.npy", np.searchsorted(codes, np.arange(len(keys) + 1)).astype(np.int32))
+    np.save(index / "key_length.npy", np.fromiter(map(len, keys), np.int32, len(keys)))
     write_batch(pa.table({"key": pa.array(keys, pa.string())}), index / "keys.arrow")
     grams, owners = _grams(keys)
     first = np.flatnonzero(np.concatenate([grams[:1] == grams[:1], grams[1:] != grams[:-1]]))
@@ -50,6 +50,7 @@ class NameIndex:
     def __init__(self, index: Path, type_code: Ints) -> None:
         self._type_code = type_code
         self._keys = read_batch(index / "keys.arrow").column(0)
+        self._length = load_array(index / "key_length.npy")
         self._node, self._start = load_array(index / "key_node.npy"), load_array(index / "key_start.npy")
         self._gram = np.asarray(np.load(index / "gram.npy", mmap_mode="r"))
         self._gram_start = load_array(index / "gram_start.npy")
@@ -108,12 +109,6 @@ class NameIndex:
         fits = np.isin(self._type_code[self._node], types)
         return np.logical_or.reduceat(fits, self._start[:-1])
 
-    @cached_property
-    def _length(self) -> Ints:
-        import pyarrow.compute as pc
-
-        return np.asarray(pc.utf8_length(self._keys).to_numpy(), dtype=np.int32)
-
 
 class _Strings(Sequence[str]):
     """An Arrow string array as a Python sequence, for bisect."""
@@ -127,21 +122,6 @@ class _Strings(Sequence[str]):
     def __getitem__(self, place: int) -> str:  # type: ignore[override]
         text: str = self._array[place].as_py()
         return text
-
-
-def write_batch(table: pa.Table, path: Path) -> None:
-    """Write a table as one uncompressed Arrow batch."""
-    table = table.combine_chunks()
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=max(len(table), 1))
-
-
-def read_batch(path: Path) -> pa.RecordBatch:
-    """The only batch of an Arrow file, read in place; of an empty file a batch without rows."""
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    if reader.num_record_batches:
-        return reader.get_batch(0)
-    return pa.RecordBatch.from_pylist([], schema=reader.schema)
 
 
 def _grams(keys: Sequence[str]) -> tuple[NDArray[np.uint32], Ints]:

@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int32]
+from clwqa_bench.kg.layout import Ints, load_array
+
 Hop = tuple[int, int]  # node reached, edge code = 2 * relation code + (0 forwards | 1 backwards)
 Direction = Literal["out", "in", "both"]
 _SENSES: dict[Direction, tuple[int, ...]] = {"out": (0,), "in": (1,), "both": (0, 1)}
@@ -27,12 +28,13 @@ class Plan:
 
     senses: tuple[int, ...]  # 0 forwards, 1 backwards
     allowed: NDArray[np.bool_]
-    flags: bytes  # the same as ``allowed``, quicker to look into one at a time
+    edge_of: list[int]  # the same for looking up one at a time: 2 * relation code by kind, -1 if not allowed
 
     @staticmethod
     def of(direction: Direction, allowed: NDArray[np.bool_]) -> Plan:
-        """A plan to walk in a direction."""
-        return Plan(_SENSES[direction], allowed, allowed.tobytes())
+        """A plan to walk in a direction; ``allowed`` has shape (relations, types)."""
+        edge = np.arange(len(allowed))[:, None] * 2
+        return Plan(_SENSES[direction], allowed.ravel(), np.where(allowed, edge, -1).ravel().tolist())
 
 
 class Adjacency:
@@ -42,7 +44,7 @@ class Adjacency:
     def __init__(self, arrays: dict[str, Ints]) -> None:
         self.node_groups, self.group_kind, self.group_start, self.targets = (arrays[n] for n in ARRAYS)
         # A memoryview hands out plain ints several times faster than a numpy array hands out scalars.
-        self._groups, self._kind, self._start, self._targets = (arrays[n].data for n in ARRAYS)
+        self.views = tuple(arrays[name].data for name in ARRAYS)
 
     @staticmethod
     def build(nodes: Ints, relations: Ints, targets: Ints, type_code: Ints, type_count: int) -> Adjacency:
@@ -70,19 +72,11 @@ class Adjacency:
         for name in ARRAYS:
             np.save(directory / f"{prefix}_{name}.npy", getattr(self, name))
 
-    def spans(self, node: int, plan: Plan) -> list[tuple[int, list[int]]]:
-        """(kind, targets) of every group at ``node`` that fits the plan."""
-        flags, kinds, start, targets = plan.flags, self._kind, self._start, self._targets
-        return [
-            (kinds[group], targets[start[group] : start[group + 1]].tolist())
-            for group in range(self._groups[node], self._groups[node + 1])
-            if flags[kinds[group]]
-        ]
-
-    def kinds(self, node: int) -> list[int]:
-        """The kinds of edges at ``node``."""
-        kinds: list[int] = self._kind[self._groups[node] : self._groups[node + 1]].tolist()
-        return kinds
+    def reach(self, nodes: Ints) -> Ints:
+        """All nodes one step from any of ``nodes``, with repetitions."""
+        first, last = self.node_groups[nodes], self.node_groups[nodes + 1]
+        _, edge = _ragged(self.group_start[first], self.group_start[last])
+        return np.asarray(self.targets[edge], dtype=np.int32)
 
     def expand(self, nodes: Ints, plan: Plan) -> tuple[Ints, Ints, Ints]:
         """(position in ``nodes``, node reached, kind) of every fitting edge at any of ``nodes``."""
@@ -101,16 +95,24 @@ class Topology:
     type_code: Ints
     type_count: int
 
+    def groups(self, node: int, plan: Plan) -> list[tuple[int, list[int]]]:
+        """(edge code, nodes reached) of every group of edges at ``node`` that fits the plan."""
+        found = []
+        edge_of = plan.edge_of
+        for sense in plan.senses:
+            node_groups, group_kind, group_start, targets = self.adjacencies[sense].views
+            for group in range(node_groups[node], node_groups[node + 1]):
+                edge = edge_of[group_kind[group]]
+                if edge >= 0:
+                    reached = targets[group_start[group] : group_start[group + 1]].tolist()
+                    found.append((edge + sense, reached))
+        return found
+
     def hops(self, node: int, plan: Plan) -> list[Hop]:
         """Every edge that fits the plan, sorted.  A self loop counts once, as an edge walked forwards."""
-        hops: list[Hop] = []
-        groups = 0
-        for sense in plan.senses:
-            for kind, targets in self.adjacencies[sense].spans(node, plan):
-                edge = kind // self.type_count * 2 + sense
-                hops += [(target, edge) for target in targets]
-                groups += 1
-        if groups > 1:
+        groups = self.groups(node, plan)
+        hops = [(target, edge) for edge, reached in groups for target in reached]
+        if len(groups) > 1:
             hops.sort()
             if len(plan.senses) > 1:
                 return [hop for hop in hops if hop[0] != node or hop[1] % 2 == 0]
@@ -118,12 +120,16 @@ class Topology:
 
     def neighbours(self, node: int, plan: Plan) -> list[int]:
         """Distinct nodes one step away, sorted."""
-        spans = [targets for s in plan.senses for _, targets in self.adjacencies[s].spans(node, plan)]
-        return spans[0] if len(spans) == 1 else sorted({target for targets in spans for target in targets})
+        groups = self.groups(node, plan)
+        return groups[0][1] if len(groups) == 1 else sorted({n for _, reached in groups for n in reached})
 
     def relations(self, node: int, plan: Plan) -> set[int]:
         """Codes of the relations at ``node`` in the plan's direction."""
-        return {kind // self.type_count for s in plan.senses for kind in self.adjacencies[s].kinds(node)}
+        found = set()
+        for sense in plan.senses:
+            node_groups, group_kind, *_ = self.adjacencies[sense].views
+            found |= set(group_kind[node_groups[node] : node_groups[node + 1]].tolist())
+        return {kind // self.type_count for kind in found}
 
     def expand(self, nodes: Ints, plan: Plan) -> tuple[Ints, Ints, Ints]:
         """:meth:`hops` of many nodes: (position in ``nodes``, node reached, edge code), sorted."""
@@ -138,14 +144,22 @@ class Topology:
         row, target, edge = columns[:, np.lexsort(columns[::-1])]
         return row, target, edge
 
-    def frontier(self, nodes: Ints, plan: Plan) -> Ints:
-        """Distinct nodes one step from any of ``nodes``, sorted."""
-        return np.unique(np.concatenate([self.adjacencies[s].expand(nodes, plan)[1] for s in plan.senses]))
+    def frontier(self, nodes: Ints, senses: tuple[int, ...], seen: NDArray[np.bool_]) -> Ints:
+        """Nodes one step from any of ``nodes`` that were not seen before, sorted; they are marked as seen."""
+        fresh = np.zeros_like(seen)
+        for sense in senses:
+            fresh[self.adjacencies[sense].reach(nodes)] = True
+        fresh &= ~seen
+        seen |= fresh
+        return np.flatnonzero(fresh).astype(np.int32)
 
-
-def load_array(path: Path) -> Ints:
-    """Memory-map one array."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+    def between(self, nodes: Ints, plan: Plan) -> tuple[Ints, Ints, Ints]:
+        """(heads, relations, tails) of every edge that fits the plan and has both ends among ``nodes``."""
+        member = np.zeros(len(self.type_code), dtype=bool)
+        member[nodes] = True
+        row, tails, kinds = self.adjacencies[0].expand(nodes, plan)
+        inside = member[tails]
+        return nodes[row[inside]], kinds[inside] // self.type_count, tails[inside]
 
 
 def _ragged(begin: Ints, end: Ints) -> tuple[Ints, Ints]:

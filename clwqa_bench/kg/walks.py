@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from clwqa_bench.kg.topology import Hop, Ints, Plan, Topology
+from clwqa_bench.kg.layout import Ints
+from clwqa_bench.kg.topology import Hop, Plan, Topology
 
 RawPath = tuple[tuple[int, ...], tuple[int, ...]]  # nodes, edge codes
 RawPaths = tuple[list[RawPath], int]
@@ -106,7 +106,7 @@ def shortest(
     limit: int | None,
 ) -> RawPaths:
     """Shortest paths from the nearest of the sources; one unless ``every``."""
-    distance = _distances_to(topology, sources, target, max_length, plan)
+    distance = _distances_to(topology, sources, target, max_length, plan.senses)
     nearest = min((d for s in sources if (d := int(distance[s])) >= 0), default=-1)
     starts = [s for s in sources if nearest >= 0 and distance[s] == nearest]
 
@@ -131,28 +131,28 @@ def shortest(
     return [next(walk) for _ in range(total if limit is None else min(total, limit))], total
 
 
-def khop(topology: Topology, starts: Sequence[int], k: int, plan: Plan) -> Ints:
+def khop(topology: Topology, starts: Sequence[int], k: int, senses: tuple[int, ...]) -> Ints:
     """Nodes within ``k`` steps of any start, nearest first, then by node."""
     seen = np.zeros(len(topology.type_code), dtype=bool)
+    seen[list(starts)] = True
     levels = [np.asarray(starts, dtype=np.int32)]
     for _ in range(k):
-        seen[levels[-1]] = True
-        reached = topology.frontier(levels[-1], plan)
-        levels.append(reached[~seen[reached]])
+        levels.append(topology.frontier(levels[-1], senses, seen))
     return np.concatenate(levels)
 
 
 def _distances_to(
-    topology: Topology, sources: Sequence[int], target: int, max_length: int, plan: Plan
+    topology: Topology, sources: Sequence[int], target: int, max_length: int, senses: tuple[int, ...]
 ) -> Ints:
     """Steps from each node to the target (-1: not found), filled in only until a source is met."""
-    backwards = replace(plan, senses=tuple(1 - sense for sense in plan.senses))
     distance = np.full(len(topology.type_code), -1, dtype=np.int32)
+    seen = np.zeros(len(topology.type_code), dtype=bool)
+    seen[target] = True
     level = np.asarray([target], dtype=np.int32)
+    backwards = tuple(1 - sense for sense in senses)
     for step in range(max_length + 1):
         distance[level] = step
         if not len(level) or any(distance[s] >= 0 for s in sources):
             break
-        reached = topology.frontier(level, backwards)
-        level = reached[distance[reached] < 0]
+        level = topology.frontier(level, backwards, seen)
     return distance

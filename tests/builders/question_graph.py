@@ -1,4 +1,7 @@
-"""A hand-made graph of a few real idioms, small enough to check every answer by eye."""
+"""A hand-made graph of a few real idioms, small enough to check every answer by eye.
+
+Two things are invented for the tests: the second source of 背水一战, and the gloss it shares with 背城一战.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ expl:5             同一条释义                          Explanation
 quot:1             项羽乃悉引兵渡河，皆沉船，破釜甑，烧庐舍  Quotation
 quot:2             项王军壁垓下，夜闻汉军四面楚歌，乃大惊      Quotation
 quot:3             因释其耒而守株，冀复得兔                  Quotation
+quot:4             韩信乃使万人先行，背水陈。《汉书》同       Quotation
 cite:1             老舍《四世同堂》                        Source
 chapter:1          史记·项羽本纪  Chapter
 chapter:2          史记·淮阴侯列传  Chapter
@@ -63,6 +67,7 @@ word:霸王别姬 hasSource chapter:1
 word:背水一战 hasSource chapter:2
 word:守株待兔 hasSource chapter:3
 word:十年生死 hasSource piece:苏轼/江城子
+word:背水一战 hasSource piece:苏轼/赤壁赋
 word:破釜沉舟 hasQuotation quot:1
 word:四面楚歌 hasQuotation quot:2
 word:守株待兔 hasQuotation quot:3

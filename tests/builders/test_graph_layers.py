@@ -9,7 +9,7 @@ from clwqa_builders.graph.history import agreed_eras, historical_year
 from clwqa_builders.graph.links import name_index, named_persons, order_variants
 from clwqa_builders.graph.tables import GraphTables, short
 from clwqa_builders.graph.words import cjk_only, word_type
-from clwqa_builders.tables import DynastyPair
+from clwqa_builders.tables import DynastyPair, load_false_variants
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +68,13 @@ def test_three_signs_belong_to_a_term_in_order() -> None:
 
 def test_order_variants_chain_the_rearrangements() -> None:
     assert order_variants(["飘摇风雨", "风雨飘摇", "守株待兔", "东西", "西东"]) == [("风雨飘摇", "飘摇风雨")]
+
+
+def test_opposites_are_no_variants_but_their_common_variant_stays() -> None:
+    opposites = [frozenset(("凫短鹤长", "鹤短凫长")), frozenset(("鹤短凫长", "鹤长凫短"))]
+    assert order_variants(["凫短鹤长", "鹤短凫长", "鹤长凫短"], opposites) == [("凫短鹤长", "鹤长凫短")]
+    assert frozenset(("事半功倍", "事倍功半")) in load_false_variants()
+    assert all(sorted(one) == sorted(other) for one, other in map(tuple, load_false_variants()))
 
 
 def test_only_long_names_are_recognised_and_the_longest_wins() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from clwqa_builders.questions.columns import GraphColumns, Ragged
 from clwqa_builders.questions.instances import BASES, Enumerator, Instances
-from clwqa_builders.questions.mention import Mentions, bracketed, passage, period_name
-from clwqa_builders.questions.templates import parse_template
+from clwqa_builders.questions.mention import Mentions, bracketed, has_paired_marks, passage, period_name
+from clwqa_builders.questions.templates import Template, parse_template
 
+from clwqa_bench.errors import GraphError
 from clwqa_bench.ontology import Ontology
-from tests.builders.question_graph import mini_tables
+from tests.builders.question_graph import mini_tables, triple_table
 
 ONTO = Ontology.load()
 GRAPH = GraphColumns.of_tables(*mini_tables())
@@ -19,7 +22,7 @@ MENTIONS = Mentions(GRAPH, ONTO)
 ENUMERATOR = Enumerator(GRAPH, ONTO)
 
 
-def ask(pattern: str | list[str], anchors: str, answer: str, target: str, **more: Any) -> Instances:
+def template_of(pattern: str | list[str], anchors: str, answer: str, target: str, **more: Any) -> Template:
     lines = [pattern] if isinstance(pattern, str) else pattern
     slots = "、".join(f"{{{a}}}" for a in anchors)
     entry = {
@@ -27,7 +30,11 @@ def ask(pattern: str | list[str], anchors: str, answer: str, target: str, **more
         "target_element": target, "hops": 1, "category": ["fixed:history_geography"],
         "phrasings": [f"问{i}：{slots}？" for i in "一二三四"], **more,
     }  # fmt: skip
-    return ENUMERATOR.enumerate(parse_template(entry, ONTO))
+    return parse_template(entry, ONTO)
+
+
+def ask(pattern: str | list[str], anchors: str, answer: str, target: str, **more: Any) -> Instances:
+    return ENUMERATOR.enumerate(template_of(pattern, anchors, answer, target, **more))
 
 
 def read(instances: Instances) -> dict[tuple[str, ...], list[str]]:
@@ -68,6 +75,21 @@ def test_a_passage_is_quoted_cleanly() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "paired"),
+    [
+        ("子曰‘是也’", True),
+        ("（注）是也", True),
+        ("是也。’", False),
+        ("‘是也", False),
+        ("‘（是’）", False),
+        ("‘’注", False),
+    ],
+)
+def test_marks_are_paired_and_enclose_something(text: str, paired: bool) -> None:
+    assert has_paired_marks(text) is paired
+
+
+@pytest.mark.parametrize(
     ("entity", "expected"),
     [
         ("word:破釜沉舟", "破釜沉舟"),
@@ -80,6 +102,7 @@ def test_a_passage_is_quoted_cleanly() -> None:
         ("era:1", None),  # two eras of this name, and nothing to tell them apart
         ("expl:4", None),
         ("quot:1", "项羽乃悉引兵渡河，皆沉船，破釜甑，烧庐舍"),
+        ("quot:4", None),  # a second citation has run into it
         ("category:arts_literature", "文学艺术"),
     ],
 )
@@ -96,7 +119,7 @@ def test_a_dynasty_of_one_character_is_guarded_in_its_longer_forms() -> None:
 
 def test_gold_is_complete_and_names_are_qualified_where_needed() -> None:
     found = read(ask("u:Piece <-hasSource- w:Idiom", "u", "w", "Word"))
-    assert found == {("苏轼《江城子》",): ["word:十年生死"]}
+    assert found == {("苏轼《江城子》",): ["word:十年生死"], ("《赤壁赋》",): ["word:背水一战"]}
 
 
 def test_closed_sets_keep_only_the_asked_sizes() -> None:
@@ -133,6 +156,38 @@ def test_lengths_forbidden_parts_and_shared_characters() -> None:
     assert len(ask(pattern, "e", "w", "Word", filters={"max_shared": 1})) == 1  # 四 and 面 are in the gloss
 
 
+def test_passages_that_read_alike_once_masked_are_dropped() -> None:
+    rows = [
+        ("q1", "他终于一败涂地了", "一败涂地"),
+        ("q2", "他终于一落千丈了", "一落千丈"),
+        ("q3", "他早已一落千丈", "一落千丈"),
+    ]
+    words = sorted({word for _, _, word in rows})
+    entities = pa.table({
+        "id": ["category:history_geography", *words, *(q for q, _, _ in rows)],
+        "label": ["历史地理", *words, *(text for _, text, _ in rows)],
+        "type": ["SubCategory", *("Idiom" for _ in words), *("Quotation" for _ in rows)],
+        "aliases": pa.array([[]] * 6, pa.list_(pa.string())),
+        "text": ["", "", "", *(text for _, text, _ in rows)],
+    })  # fmt: skip
+    graph = GraphColumns.of_tables(entities, triple_table((word, "hasQuotation", q) for q, _, word in rows))
+    pattern = "w:Idiom -hasQuotation-> q:Quotation"
+    template = template_of(pattern, "q", "w", "Word", filters={"mask": {"q": "w"}})
+    assert Enumerator(graph, ONTO).enumerate(template).mentions == {"q": ("他早已～",)}
+
+
+def test_only_refuses_words_with_several_sources() -> None:
+    pattern = "w:Idiom -hasSource-> u:Piece"
+    assert len(ask(pattern, "w", "u", "Piece")) == 2
+    assert set(read(ask(pattern, "w", "u", "Piece", filters={"only": {"w": "hasSource"}}))) == {("十年生死",)}
+
+
+def test_a_triple_to_nowhere_is_an_error() -> None:
+    entities, _ = mini_tables()
+    with pytest.raises(GraphError, match="book:nowhere"):
+        GraphColumns.of_tables(entities, triple_table([("word:破釜沉舟", "hasSource", "book:nowhere")]))
+
+
 def test_the_first_rule_that_gives_a_category_decides() -> None:
     found = ask("w:Idiom -hasSource-> u:Chapter", "w", "u", "Chapter", category=["source:u", "content:w"])
     by_word = {
@@ -162,14 +217,12 @@ def test_words_and_works_on_the_way_are_listed() -> None:
 
 
 def test_phrasings_are_counted_round() -> None:
-    found = ask("w:Idiom -hasSource-> u:Piece", "w", "u", "Piece")
+    found = ask("w:Idiom -hasSource-> u:Piece", "w", "u", "Piece", filters={"only": {"w": "hasSource"}})
     assert found.question(0, 0) == "问一：十年生死？"
     assert found.question(0, 6) == "问三：十年生死？"
 
 
 def test_ragged_rows_are_grouped_sorted_and_taken() -> None:
-    import numpy as np
-
     ragged = Ragged.group(np.array([2, 0, 2, 2]), np.array([5, 7, 4, 5]), 3)
     assert [ragged[i].tolist() for i in range(3)] == [[7], [], [4, 5]]
     assert [r.tolist() for r in map(ragged.take(np.array([2, 2, 1])).__getitem__, range(3))] == [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pytest
+from clwqa_builders.questions import solve
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.compile import cypher_string, to_cypher, to_sparql
 from clwqa_builders.questions.pattern import Pattern, parse_pattern
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 from rdflib.namespace import RDF
 
+from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.iri import ONTOLOGY, iri
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import PathStep
@@ -72,6 +74,13 @@ def pattern_of(*lines: str) -> Pattern:
 )  # fmt: skip
 def test_answers_on_the_hand_made_graph(lines, anchors, answer, expected) -> None:
     assert answers(pattern_of(*lines), store_of(*mini_tables()), anchors, answer) == expected
+
+
+def test_a_join_through_a_hub_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve, "MAX_ROWS", 8)
+    columns = GraphColumns.of_tables(*mini_tables())
+    with pytest.raises(BuildError, match="would make 11 rows"):
+        bindings(pattern_of("w:Idiom -hasSource-> u:Chapter <-hasSource- v:Idiom"), columns)
 
 
 def test_a_category_is_tested_from_the_word_not_walked_through_its_words() -> None:

@@ -196,6 +196,13 @@ def test_an_index_of_another_format_is_noticed(tmp_path: Path) -> None:
         MemoryGraph.open(tmp_path)
 
 
+def test_an_incomplete_index_is_noticed(tmp_path: Path) -> None:
+    write_index(table(ENTITIES), table(TRIPLES), tmp_path)
+    (tmp_path / "index" / "gram.npy").unlink()
+    with pytest.raises(GraphError, match="index is incomplete"):
+        MemoryGraph.open(tmp_path)
+
+
 def test_the_index_is_enough(tmp_path: Path) -> None:
     write_index(table(ENTITIES), table(TRIPLES), tmp_path)
     for name in ("entities.parquet", "triples.parquet"):

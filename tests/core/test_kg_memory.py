@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path as FilePath
@@ -258,3 +260,16 @@ def test_one_string_is_not_several_ids(tmp_path: FilePath) -> None:
     write_index(entities, empty, tmp_path)
     with pytest.raises(TypeError, match="several ids"):
         MemoryGraph.open(tmp_path).follow("a", [])
+
+
+def test_opening_a_graph_parses_no_turtle(tmp_path: FilePath) -> None:
+    """rdflib alone takes longer to import than a graph may take to open."""
+    entities = pa.table({"id": ["a"], "label": ["a"], "type": ["Book"]})
+    empty = pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")})
+    write_index(entities, empty, tmp_path)
+    program = (
+        "import sys; from clwqa_bench.kg.memory import MemoryGraph; "
+        f"graph = MemoryGraph.open({str(tmp_path)!r}); print(graph.types('a'), 'rdflib' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "('Book', 'CulturalSource') False\n"

@@ -101,6 +101,13 @@ def test_a_changed_setting_reruns_its_stage_and_what_reads_it_and_drops_the_old_
         assert {path.name for path in (work / "stages").iterdir()} == {o.folder.name for o in after.values()}
 
 
+def test_a_look_at_some_stages_need_not_drop_the_others(tmp_path: Path) -> None:
+    with build_folder(tmp_path / "out") as work:
+        run_stages(stages_for(2), work, code="1")
+        run_stages(stages_for(2)[:1], work, code="1", prune=False)
+        assert all(output.reused for output in run_stages(stages_for(2), work, code="1").values())
+
+
 def test_changed_code_reruns_everything(tmp_path: Path) -> None:
     with build_folder(tmp_path / "out") as work:
         run_stages(stages_for(2), work, code="1")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from clwqa_builders.extract.lexicon import PARENT_PERIODS, Lexicon, period_of
 
 _INTROS = (
-    "语出自", "语出", "典自", "语自", "源自", "语本", "语见", "典出", "典见", "源出", "源于", "出自", "出于", "本自", "本于", "事见", "事出",
-    "事本", "参阅", "参见", "详见", "又见", "亦见", "也见", "见于", "例如", "见", "又如", "又据", "又", "据", "如",
-    
+    "语出自", "语出", "典自", "语自", "源自", "语本", "语见", "典出", "典见", "源出", "源于", "出自", "出于",
+    "本自", "本于", "事见", "事出", "事本", "参阅", "参见", "详见", "又见", "亦见", "也见", "见于", "例如", "见",
+    "又如", "又据", "又", "据", "如",
 )  # fmt: skip
 _STORY_INTROS = frozenset({"据", "又据", "事见", "事出", "事本", "典出", "典见"})
 _GENRES = re.compile(
@@ -22,9 +22,13 @@ _GENRES = re.compile(
 _ROLES = re.compile(
     r"(总主编|主编|改编|编著|编译|编纂|编辑|选编|编|等著|等撰|等编|等|口述|原著|合著|所著|遗著|著|撰|所作|作|辑|译|述|修|的)$"
 )
-_VIA = re.compile(r"^(.{1,12}?(?:集解|集注|集释|索隐|正义|补注|笺注|音义|自注|注释|注|疏|笺|传))[转所]?引(?:用)?")
+_VIA = re.compile(
+    r"^(.{1,12}?(?:集解|集注|集释|索隐|正义|补注|笺注|音义|自注|注释|注|疏|笺|传))[转所]?引(?:用)?"
+)
 # An annotator's own words, not an author: 陆德明释文《韩诗》云 …
-_ANNOTATION = re.compile(r"(?:注|疏|笺|传|集解|正义|索隐|释文|校)$|^[\u4e00-\u9fff]{2,3}(?:注|疏|集解|索隐|正义|释文)(?=.)")
+_ANNOTATION = re.compile(
+    r"(?:注|疏|笺|传|集解|正义|索隐|释文|校)$|^[\u4e00-\u9fff]{2,3}(?:注|疏|集解|索隐|正义|释文)(?=.)"
+)
 _NOT_A_NAME = re.compile(
     r"丛刊|丛书|资料|名剧|大革命|歌曲|故事|所写|汉墓|乐府|全集|选集|日报|月刊|时曾|时人$|曾制|民间|敦煌|俗语|谚语|古谚|同上|"
     r"之《|[0-9①-⑩\[\]［］（）()]|第.回|的"
@@ -35,7 +39,9 @@ _EMPEROR = re.compile(
     r"^(?:[太高世烈成圣][祖宗]|[中玄肃代德顺宪穆敬文武宣懿僖昭真仁英神哲徽钦孝光宁理度睿]宗|[\u4e00-\u9fff]{1,2}帝|后主)"
 )
 # Surnames that do not begin given names: 宋张栻 is 张栻 of 宋, where 宋文骢 may be a man named 宋.
-_PURE_SURNAMES = frozenset("张王李赵刘吴徐孙朱胡郭罗郑谢冯邓曹彭萧蔡潘袁董吕魏蒋卢崔谭陆范姚邹邵薛贾阎柳韩欧杨陈")
+_PURE_SURNAMES = frozenset(
+    "张王李赵刘吴徐孙朱胡郭罗郑谢冯邓曹彭萧蔡潘袁董吕魏蒋卢崔谭陆范姚邹邵薛贾阎柳韩欧杨陈"
+)
 _LEADING_PIECE = re.compile(r"^(?P<piece>[^，”]{2,6})[”]?，(?=语出|语本|典出|出自|见)")
 _HAS_WORK = re.compile(r"(?:[著作撰写]有[^·]{0,4}|有(?:拟话本|诗|词|文|句|曲))$")
 _STOPS = frozenset("，。；！？：‘’“”★…")
@@ -81,7 +87,11 @@ def _undotted_period(text: str, lexicon: Lexicon) -> tuple[str, str] | None:
 
 def _split_period(text: str, lexicon: Lexicon) -> tuple[str | None, str]:
     """(period, rest) of 南朝·宋·刘义庆, 南朝宋·刘义庆, 三国（魏）·曹操 or 宋苏轼."""
-    parts = re.sub(rf"^({'|'.join(PARENT_PERIODS)})（(.{{1,2}})）·?", r"\1·\2·", text).replace("╞", "·").split("·")
+    parts = (
+        re.sub(rf"^({'|'.join(PARENT_PERIODS)})（(.{{1,2}})）·?", r"\1·\2·", text)
+        .replace("╞", "·")
+        .split("·")
+    )
     parts = [part.strip() for part in parts]
     found: list[str] = []
     while len(parts) > 1 or (parts and found and not parts[-1]):
@@ -141,12 +151,19 @@ def parse_attribution(prefix: str, lexicon: Lexicon, word: str = "") -> Attribut
     story = any(intro in _STORY_INTROS for intro in intros)
     if len(text) >= 2 and text in word:
         text = ""
+    if text[1:2] == "，" and text[:1] in lexicon.periods:
+        text = text.replace("，", "·", 1)
     if len(text) > _MAX_PREFIX or any(c in _STOPS for c in text):
         return None
     via_match = _VIA.match(text)
     via = via_match[1].rpartition("·")[2] if via_match else None
     text = text[via_match.end() :] if via_match else text
-    if text.endswith(("曰", "云", "按")) or (via is None and len(text) > 2 and _ANNOTATION.search(text)):
+    if (
+        text == "按"
+        or text.endswith("曰")
+        or (via and text.endswith("云"))
+        or (via is None and len(text) > 2 and _ANNOTATION.search(text))
+    ):
         return None
     genre_match = _GENRES.match(text)
     genre = genre_match[0] if genre_match else None

@@ -81,6 +81,7 @@ class Tables:
     periods: tuple[Period, ...]
     person_periods: Mapping[str, str]
     tunes: frozenset[str]
+    false_variants: frozenset[frozenset[str]]
 
 
 class Canonicaliser:
@@ -118,8 +119,12 @@ class Canonicaliser:
         return tuple(dict.fromkeys(names))
 
     def title(self, citation: Citation) -> str:
-        """The canonical title: reviewed typos, then aliases; short aliases only when dotted or unauthored."""
+        """The canonical title: reviewed typos, then aliases; short ones only when dotted or unauthored, some only
+        with their author (西厢记 by 董解元 is the 西厢记诸宫调)."""
         title = self._tables.title_typos.get(citation.title, citation.title)
+        for author in self.authors(citation):
+            if (known := self._aliases.get(f"{title}/{author}")) is not None:
+                return known
         if title in self._aliases:
             return self._aliases[title]
         if title in self._dotted and (citation.section or not citation.author):
@@ -185,7 +190,8 @@ class Canonicaliser:
     def _curated(self, book: Book, *, is_other: bool) -> Work:
         key = f"{book.title}/{book.authors[0]}" if is_other and book.authors else book.title
         return Work(f"book:{key}", book.title, book.kind, book.authors, _ROLE.get(book.role, "authoredBy"),
-                    book.period or None, book.domain or None, book.aliases if not is_other else (), curated=True)
+                    book.period or None, book.domain or None,
+                    () if is_other else tuple(a for a in book.aliases if "/" not in a), curated=True)
 
     def _is_book(self, title: str) -> bool:
         return self._book_uses[title] / max(self._uses[title], 1) >= BOOK_SHARE

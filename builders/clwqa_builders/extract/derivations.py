@@ -31,10 +31,17 @@ _CROSSREF_ONLY = re.compile(r"(参见|详见|见|即|同)[“]?([^《》，。�
 _CROSSREF_NOTE = re.compile(
     r"(参见|详见|亦作|也作|又作|后作|后世作|今作|今通常作|后多作|后转为|一作|通作)[“]?([^，。；”]{3,20})”|^(见)[“]?([^《》，。；”]{3,20})”"
 )
-_CROSSREF_KINDS: dict[str, CrossRefKind] = {"参见": "参见", "详见": "参见", "见": "见", "即": "即", "同": "同"}
+_CROSSREF_KINDS: dict[str, CrossRefKind] = {
+    "参见": "参见",
+    "详见": "参见",
+    "见": "见",
+    "即": "即",
+    "同": "同",
+}
 
 _ANNOTATION = (
-    r"(?:集解|集注|集释|集传|集说|章句|解诂|补注|校注|索隐|正义|音义|释文|证闻|易解|笺注|自注|注释|原注|注|疏|笺|传(?![说闻令])|解|批|按语|校(?=《))"
+    r"(?:集解|集注|集释|集传|集说|章句|解诂|补注|校注|索隐|正义|音义|释文|证闻|易解|笺注|自注|注释|原注|注|疏|笺"
+    r"|传(?![说闻令])|解|批|按语|校(?=《))"
 )
 _COMMENTARY = re.compile(
     rf"[［\[（]?(?:[\u4e00-\u9fff]{{1,3}}·){{0,2}}[\u4e00-\u9fff]{{0,5}}? ?{_ANNOTATION}"
@@ -49,9 +56,14 @@ _TRAILING_JUNK = re.compile(r"(?:\s*\[下续示例\]|[?？]?お|(?<=[。！…�
 # A phrase quoted at the very end of a quotation: 就是“有的放矢”。”
 _DOUBLE_CLOSE = re.compile(r"”[。！？…]?”")
 # The next citation after a quotation whose ” is missing.
-_NEXT_DOTTED = re.compile(r"(?<=[。！？])[\u4e00-\u9fff]{1,3}(?:·[\u4e00-\u9fff]{1,2})?·[\u4e00-\u9fff]{2,4}《")
+_NEXT_DOTTED = re.compile(
+    r"(?<=[。！？])[\u4e00-\u9fff]{1,3}(?:·[\u4e00-\u9fff]{1,2})?·[\u4e00-\u9fff]{2,4}《"
+)
 # 《论语·为政》有“四十而不惑”的说法: a sentence about the work rather than a quotation.
-_MENTION = re.compile(r"(?:有|作)(?P<phrase>[^”]{3,40})”(?:之语|之句|之言|之说|之文|之记载|的说法|的话|的记载|的句子|[一二]语|[一二]句|语|句)")
+_MENTION = re.compile(
+    r"(?:有|作)(?P<phrase>[^”]{3,40})”"
+    r"(?:之语|之句|之言|之说|之文|之记载|的说法|的话|的记载|的句子|[一二]语|[一二]句|语|句)"
+)
 _DESCRIBES = re.compile(r"[的之等，、；]|[一二三四]字")
 
 _MARKER = re.compile(
@@ -166,7 +178,9 @@ class _Reader:
             self.cursor.pos = start
             return None
         modern = previous.period is None and previous.author is not None
-        locator = parse_locators(self.cursor, LocatorContext(previous.title, self.word, modern, False, self.lexicon))
+        locator = parse_locators(
+            self.cursor, LocatorContext(previous.title, self.word, modern, False, self.lexicon)
+        )
         quotation = self.quotation()
         return (replace(previous, locator=locator or previous.locator, quotation=quotation, commentary=None),)
 

@@ -30,18 +30,21 @@ _STARTS_DEFINITION = re.compile(
     r"[^，]{1,3}名(?:，|$)|指|原指|本指|泛指|特指|借指|代指|比喻|通“?|同“?|古同|即|谓|也作|亦作|又名|又称|俗称|一种|古代|古时|古国|古人|古书|旧时|传说|神话|佛教|道教|"
     r"春秋|战国|秦[国朝]|汉[朝代]|唐[朝代]|宋[朝代]|晋[朝代]|西汉|东汉|西晋|东晋|三国|南朝|北朝|明[朝代]|清[朝代]|用[于作来]|表示|意思|语气|副词|助词|代词|量词|连词|介词|语助|叹词|人名|地名|山名|水名|星名"
 )
-_ENDS_DEFINITION = re.compile(r"(?:的样子|貌|的意思|之意|的声音|的代称|的别称|的通称|的统称|的总称|之称|的人|的地方|的东西|之类|的一种|名)$")
+_ENDS_DEFINITION = re.compile(
+    r"(?:的样子|貌|的意思|之意|的声音|的代称|的别称|的通称|的统称|的总称|之称|的人|的地方|的东西|之类|的一种|名)$"
+)
 _FUNCTION_WORDS = frozenset("以于而之其不无有为被所与")
-_TRAILING_COMPONENT = re.compile(r"(?P<piece>[^，。；]{1,4})，(?P<meaning>(?:指|通|同|借指|喻指|比喻|即)[^。；]{1,24})")
+_TRAILING_COMPONENT = re.compile(
+    r"(?P<piece>[^，。；]{1,4})，(?P<meaning>(?:指|通|同|借指|喻指|比喻|即)[^。；]{1,24})"
+)
 
 _CROSSREF = re.compile(
     r"(?:^|(?<=[。，；！？”）①-⑩]))(?P<kind>犹言|犹如|犹|亦作|也作|又作|亦称|义同|同|参见|详见|见|即)(?P<quote>“?)(?P<target>[^“”。；《》]{3,16}?)(?P<close>[”。；]|$)"
 )
 _ALSO = re.compile(r"[、，或]“(?P<target>[^”]{3,16})”")
 _KINDS: dict[str, CrossRefKind] = {
-    "犹言": "犹言", "犹如": "犹", "犹": "犹", "亦作": "亦作", "也作": "亦作", "又作": "亦作", "亦称": "亦作", "同": "同",
-    "义同": "同",
-    "参见": "参见", "详见": "参见", "见": "见", "即": "即",
+    "犹言": "犹言", "犹如": "犹", "犹": "犹", "亦作": "亦作", "也作": "亦作", "又作": "亦作", "亦称": "亦作",
+    "同": "同", "义同": "同", "参见": "参见", "详见": "参见", "见": "见", "即": "即",
 }  # fmt: skip
 # Without a closing ” only these kinds point to a word; 同, 见 and 即 also begin running text.
 _PLAIN_KINDS = frozenset({"犹言", "犹"})
@@ -81,7 +84,7 @@ def _runs_together(pieces: tuple[str, ...], meaning: str, bonds: frozenset[str])
 
 def _is_definition(pieces: tuple[str, ...], meaning: str) -> bool:
     """Whether a lone clause defines its piece rather than predicating something of it."""
-    if _STARTS_DEFINITION.match(meaning):
+    if _STARTS_DEFINITION.match(meaning) or (len(pieces[0]) > 1 and meaning.startswith(pieces[0])):
         return True
     if _RUNS_ON.match(meaning):
         return False
@@ -112,7 +115,8 @@ def _component_sentence(sentence: str, word: str, bonds: frozenset[str]) -> list
     pieces = [piece for pieces, _ in found for piece in pieces]
     if len(set(pieces)) != len(pieces):
         return None
-    listed = len(found) > 1 and not any(_RUNS_ON.match(meaning) and not _STARTS_DEFINITION.match(meaning) for _, meaning in found)
+    run_on = [m for _, m in found if _RUNS_ON.match(m) and not _STARTS_DEFINITION.match(m)]
+    listed = len(found) > 1 and not run_on
     if not listed and not all(_is_definition(*pair) for pair in found):
         return None
     return [(piece, meaning) for pieces, meaning in found for piece in pieces]
@@ -156,8 +160,10 @@ def parse_crossrefs(text: str, word: str = "") -> tuple[CrossRef, ...]:
     for found in _CROSSREF.finditer(text):
         kind = _KINDS[found["kind"]]
         target = found["target"].strip("“")
-        if found["close"] != "”" and (kind not in _PLAIN_KINDS or "，" in target or len(target) > 8):
-            continue
+        if found["close"] != "”":
+            target = target.partition("，")[0]
+            if found["kind"] not in _PLAIN_KINDS or not 3 <= len(target) <= 8:
+                continue
         refs[kind, target] = None
         end = found.end()
         while also := _ALSO.match(text, end):

@@ -16,8 +16,8 @@ from clwqa_builders.extract.scan import Cursor, balanced_end
 from clwqa_builders.extract.titles import Title, parse_title
 
 _LONG_GENRES = (
-    "套曲", "套数", "散套", "散曲", "小令", "杂剧", "诗并序", "诗自序", "诗自注", "诗序", "诗引", "诗跋", "诗题", "词并序",
-    "词序", "词自序", "词跋", "赋序", "并序", "一文", "一诗", "一词", "一书", "序", "跋",
+    "套曲", "套数", "散套", "散曲", "小令", "杂剧", "诗并序", "诗自序", "诗自注", "诗序", "诗引", "诗跋", "诗题",
+    "词并序", "词序", "词自序", "词跋", "赋序", "并序", "一文", "一诗", "一词", "一书", "序", "跋",
 )  # fmt: skip
 _GENRE_SECTION_END = re.compile(r"[序跋]$")
 _COUNT_OF_POEMS = re.compile(r"[一二三四五六七八九十]{1,2}首(?:之[一二三四五六七八九十]+)?")
@@ -29,12 +29,15 @@ _ANNOTATORS = (
     "裴松之|刘孝标|李善|颜师古|李贤|郑玄|孔颖达|杜预|何晏|赵岐|王逸|高诱|韦昭|郭璞|裴骃|司马贞|张守节|胡三省|郦道元|"
     "李周翰|吕延济|吕向|刘良|张铣|朱熹|邢昺|贾公彦|王弼|何休|范宁|杨倞|成玄英|郭象|薛综|应劭|如淳|晋灼|刘昭"
 )
-_BY_ANNOTATOR = re.compile(rf"(?:[\u4e00-\u9fff]{{1,2}}·){{0,2}}(?:[唐宋晋汉])?((?:{_ANNOTATORS}){_ANNOTATION})")
+_BY_ANNOTATOR = re.compile(
+    rf"(?:[\u4e00-\u9fff]{{1,2}}·){{0,2}}(?:[唐宋晋汉])?((?:{_ANNOTATORS}){_ANNOTATION})"
+)
 _CITES_NAME = re.compile(
     rf"(?P<via>[\u4e00-\u9fff]{{2,4}}?{_ANNOTATION})?[转所]?引用?(?P<work>[\u4e00-\u9fff·]{{2,6}}?(?:诗|词|语|文|曰|云|之言))"
 )
 _REPORTS = re.compile(
-    r"中(?:的|把|有)(?=[^”]{8,}$)|[，。、]?中?(?:均|亦|曾|也)?有?(?:所?记载|所?载(?!.载)|记述|记叙|描述|描写|叙述)(?:着|有|了|道|的)?[，：]?(?=.{8})"
+    r"中(?:的|把|有)(?=[^”]{8,}$)|[，。、]?中?(?:均|亦|曾|也)?有?(?:所?记载|所?载(?!.载)|记述|记叙|描述|描写|叙述)"
+    r"(?:着|有(?![人一个])|了|道|的)?[，：]?(?=.{8})"
 )
 
 
@@ -81,7 +84,7 @@ def _bare_citation(who: Attribution, title: Title, narrative: bool) -> Citation:
 
 
 def _tune_genre(genre: str, period: str | None) -> str:
-    """曲 tunes of the Tang to Song are sung as 词; the dramatic and loose 曲 begin with the Yuan."""
+    """What a lyric to a tune is when no genre is printed: 词 from Tang to Song, else the tune's usual genre."""
     return "词" if period and re.match(r"唐|五代|宋|南唐|[前后]蜀|[南北]宋", period) else genre
 
 
@@ -91,7 +94,9 @@ def is_metrical(text: str) -> bool:
     return len(clauses) == 2 and len(clauses[0]) == len(clauses[1]) and len(clauses[0]) in (4, 5, 7)
 
 
-def _accept_genre(cursor: Cursor, title: Title, locator: str | None, lexicon: Lexicon, word: str) -> str | None:
+def _accept_genre(
+    cursor: Cursor, title: Title, locator: str | None, lexicon: Lexicon, word: str
+) -> str | None:
     """Read a genre word, unless it is the first word of the quotation (《四溟诗话》卷二诗，适情之具)."""
     if word and cursor.text.startswith(word[:2], cursor.pos):
         return None
@@ -100,6 +105,9 @@ def _accept_genre(cursor: Cursor, title: Title, locator: str | None, lexicon: Le
     start = cursor.pos
     if genre := cursor.accept(*_LONG_GENRES):
         following = cursor.peek()
+        if genre == "跋" and following in ("前", "扈", "涉"):
+            cursor.pos = start
+            return None
         if following in _CONTINUES_NOUN and following or (genre.startswith(("诗", "词")) and is_book):
             cursor.pos = start
             return None
@@ -108,7 +116,9 @@ def _accept_genre(cursor: Cursor, title: Title, locator: str | None, lexicon: Le
     if genre is None:
         return None
     rest = cursor.rest
-    item_follows = bool(re.match(r"[之其（][一二三四五六七八九十]", rest)) or bool(_COUNT_OF_POEMS.match(rest))
+    item_follows = bool(re.match(r"[之其（][一二三四五六七八九十]", rest)) or bool(
+        _COUNT_OF_POEMS.match(rest)
+    )
     certain = not rest or item_follows or (is_tune and genre != "诗")
     if rest and rest[0] in _CONTINUES_NOUN:
         accepted = False
@@ -176,7 +186,7 @@ def parse_head(cursor: Cursor, lexicon: Lexicon, word: str, *, at_field_end: boo
     opening = cursor.text.find("《", start)
     attribution = parse_attribution(cursor.text[start:opening], lexicon, word) if opening >= 0 else None
     closing = balanced_end(cursor.text, opening) if opening >= 0 else None
-    if attribution is None or closing is None:
+    if attribution is None or closing is None or not cursor.text[opening + 1 : closing].strip("《》· "):
         return None
     title = parse_title(cursor.text[opening + 1 : closing], lexicon, attribution.author)
     cursor.pos = closing + 1

@@ -1,8 +1,8 @@
 """What the parser must know about the world, gathered from the data itself before parsing.
 
 Several spellings are ambiguous one at a time and plain in bulk: is 宋 in 宋苏轼 a period or a surname, is 四 after
-《子夜》 a chapter or the first word of the quotation?  :func:`build_lexicon` reads every citation twice, first for what is
-printed unambiguously (宋·苏轼, 《史记·项羽本纪》), then for the statistics that need the first pass.
+《子夜》 a chapter or the first word of the quotation?  :func:`build_lexicon` collects what is printed unambiguously
+(宋·苏轼, 《史记·项羽本纪》) and how each title is cited, then draws its sets from these counts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,24 @@ from clwqa_builders.extract.records import RawRow
 from clwqa_builders.extract.repair import repair_row
 
 # A title and what surrounds it; enough for statistics, the grammar proper reads citations.
-_CITATION = re.compile(r"(?P<before>[^《》，。！？；：、“”‘’★（）()]{0,16})《(?P<inside>[^《》]{1,40})》(?P<after>.{0,10})")
+_CITATION = re.compile(
+    r"(?P<before>[^《》，。！？；：、“”‘’★（）()]{0,16})《(?P<inside>[^《》]{1,40})》(?=(?P<after>.{0,10}))"
+)
 _NUMBERED = re.compile(r"\s*(?:第[\d０-９一二三四五六七八九十百零○〇]|卷[一二三四五六七八九十百上中下])")
+_SUNG = re.compile(r"词|(?:套|散)?曲")
 _ROLE_END = re.compile(r"(?<=..)(?:等|著|撰|辑|主编)$")
-_COUNTING = re.compile(r"(?<=[^》章部卷第])[一二三四五六七八九十](?=[\u4e00-\u9fff])[^一二三四五六七八九十回章卷]")
+_COUNTING = re.compile(
+    r"(?<=[^》章部卷第])[一二三四五六七八九十](?=[\u4e00-\u9fff])[^一二三四五六七八九十回章卷]"
+)
 _CLAUSE = re.compile(r"[^。；？！，]+")
 _CLASSIFIERS = "回折出章卷幕本部集节则套篇编册段场号期年月日"
 _INTRO = re.compile(r"^(?:语出|语本|语见|典出|出自|本自|事见|参见|参阅|又见|亦见|见|又|据)")
 
 # Periods under which states and dynasties are named (南朝·宋, 战国·楚).
 PARENT_PERIODS = frozenset({"先秦", "春秋", "战国", "三国", "南朝", "北朝", "南北朝", "五代", "十国"})
+
+# Books known to halve their volumes although the data show only one half.
+_HALVED_BOOKS = frozenset({"二程遗书"})
 
 # Shares and counts below which a spelling is not taken as the habit of a book.
 _MIN_BARE_NUMERALS = 2
@@ -40,13 +48,15 @@ _MIN_BOOK_SHARE = 0.3
 class Lexicon:
     """Closed sets the grammar consults; built once, shared read-only by all workers.
 
-    ``tunes`` maps a tune to the genre of its lyrics (词, 曲).  ``chapters`` are (book, section) and ``works`` (author, title) pairs printed with a dot.
-    ``numeral_books`` number chapters by bare numerals; ``split_volumes`` number volumes 卷一上, 卷一下.
-    ``numbered_books`` cite chapters, acts or volumes by number at all.  ``bonds`` are two characters that recur side by side inside
-    gloss sentences: words, not a headword character and its meaning.  ``counting`` are a numeral with the character that
-    often follows it (一个, 五花): such a pair hardly begins with a chapter number.  ``bonds`` are two characters that recur side by side inside
-    gloss sentences: words, not a headword character and its meaning.  ``counting`` are a numeral and the character it
-    often counts (一个, 五花), which therefore hardly begin with a chapter number.
+    * ``tunes`` maps a tune to the genre of its lyrics (词, 曲);
+    * ``dotted_authors`` are (period, author), ``chapters`` (book, section) and ``works`` (author, title) pairs that
+      are printed with a dot somewhere;
+    * ``numeral_books`` number chapters by bare numerals, ``numbered_books`` cite chapters, acts or volumes by number
+      at all, ``split_volumes`` number volumes 卷一上, 卷一下;
+    * ``counting`` are a numeral and the character it often counts (一个, 五花): such a pair hardly begins with a
+      chapter number;
+    * ``bonds`` are two characters that recur side by side inside sentences: parts of a word, not a headword character
+      and its meaning.
     """
 
     books: frozenset[str]
@@ -65,12 +75,12 @@ class Lexicon:
 
 
 def period_of(text: str, periods: frozenset[str], *, state: bool = False) -> str | None:
-    """The normalised period printed as ``text`` (南朝宋 -> 南朝·宋, 清朝 -> 清, 南朝·粱 -> 南朝·梁); None if it is none.
+    """The normalised period printed as ``text`` (南朝宋 -> 南朝·宋, 清朝 -> 清, 粱 -> 梁); None if it is none.
 
     With ``state`` any single character passes, because states stand under their period (战国·郑).
     """
     text = text.strip().replace("粱", "梁")
-    if text in periods:
+    if text in PARENT_PERIODS:
         return text
     for parent in PARENT_PERIODS:
         child = text.removeprefix(parent)
@@ -78,6 +88,8 @@ def period_of(text: str, periods: frozenset[str], *, state: bool = False) -> str
             return f"{parent}·{child}"
     if text.endswith(("朝", "代", "初", "末")) and text[:-1] in periods:
         return text[:-1]
+    if text in periods:
+        return text
     if state and len(text) == 1:
         return text
     return None
@@ -114,6 +126,13 @@ def _bare_numeral(after: str) -> str:
     return "" if rest.startswith((*_CLASSIFIERS, ".")) else numeral
 
 
+def _tune_genre(printed: Counter[str], by_yuan: int, default: str) -> str:
+    """The genre a tune is mostly printed with; if it never is, 曲 when Yuan authors use it, else ``default``."""
+    if printed:
+        return printed.most_common(1)[0][0]
+    return "曲" if by_yuan else default
+
+
 def _counting(fields: Iterable[str]) -> frozenset[str]:
     """Pairs of a numeral and the next character that recur inside running text."""
     pairs: Counter[str] = Counter()
@@ -142,8 +161,8 @@ def build_lexicon(
 ) -> Lexicon:
     """Gather the lexicon from all rows, given the reviewed book titles, period names and tunes.
 
-    Two passes over the citations: first dotted authors, dotted chapters and how often each title is numbered; then which
-    titles behave like books and which number their chapters by bare numerals.
+    Dotted authors, chapters and works are taken as printed; which titles are books, and which number their chapters by
+    bare numerals, follows from how often they are cited so.
     """
     known_periods = frozenset(part for period in periods for part in period.split("·")) | PARENT_PERIODS
     repaired = [repair_row(row) for row in rows]
@@ -153,6 +172,8 @@ def build_lexicon(
     divided: Counter[str] = Counter()
     bare: Counter[str] = Counter()
     numerals: defaultdict[str, set[str]] = defaultdict(set)
+    sung: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    yuan: Counter[str] = Counter()
     halves: defaultdict[str, Counter[str]] = defaultdict(Counter)
     dotted: set[tuple[str, str]] = set()
     alone: Counter[str] = Counter()
@@ -165,6 +186,9 @@ def build_lexicon(
         if numeral := _bare_numeral(mention.after):
             bare[mention.title] += 1
             numerals[mention.title].add(numeral)
+        yuan[mention.title] += mention.before.startswith("元")
+        if mention.title in tunes and (genre := _SUNG.match(mention.after)):
+            sung[mention.title][genre[0][-1]] += 1
         if half := re.match(r"卷[一二三四五六七八九十百]+([上下])", mention.after):
             halves[mention.title][half[1]] += 1
         if mention.section:
@@ -175,7 +199,9 @@ def build_lexicon(
                 dotted.add((period, author))
                 works.add((author, mention.title))
         else:
-            alone.update(name for name in re.split(r"[、 ]", _ROLE_END.sub("", mention.before)) if 2 <= len(name) <= 3)
+            alone.update(
+                name for name in re.split(r"[、 ]", _ROLE_END.sub("", mention.before)) if 2 <= len(name) <= 3
+            )
     surnames = Counter(author[0] for _, author in dotted if len(author) in (2, 3))
     derived = {
         title
@@ -194,10 +220,11 @@ def build_lexicon(
             if len(numerals[title]) >= _MIN_BARE_NUMERALS and count / uses[title] >= _MIN_BARE_SHARE
         ),
         numbered_books=frozenset(title for title, count in numbered.items() if count >= 2),
-        split_volumes=frozenset(title for title, half in halves.items() if half["上"] >= 2 and half["下"] >= 2),
+        split_volumes=_HALVED_BOOKS
+        | frozenset(title for title, half in halves.items() if half["上"] >= 2 and half["下"] >= 2),
         chapters=frozenset(chapters),
         works=frozenset(works),
         counting=_counting(fields),
         bonds=_bonds([gloss for _, _, gloss in repaired], [example for _, example, _ in repaired]),
-        tunes=dict(tunes),
+        tunes={tune: _tune_genre(sung[tune], yuan[tune], genre) for tune, genre in tunes.items()},
     )

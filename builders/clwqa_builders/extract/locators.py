@@ -16,17 +16,26 @@ from clwqa_builders.extract.numerals import canonical, match_numeral
 from clwqa_builders.extract.scan import Cursor
 
 _ORDINAL_CLASSIFIERS = (
-    "回", "折", "出", "章", "卷", "幕", "本", "部", "集", "节", "则", "首", "齣", "套", "篇", "编", "辑", "册", "段", "场",
-    "号", "期", "夜", "函", "讲", "课", "乐章",
+    "回", "折", "出", "章", "卷", "幕", "本", "部", "集", "节", "则", "首", "齣", "套", "篇", "编", "辑", "册", "段",
+    "场", "号", "期", "夜", "函", "讲", "课", "乐章",
 )  # fmt: skip
 _BARE_CLASSIFIERS = ("回", "折", "集", "幕", "章", "卷", "部", "出", "编")
-_HALVES = re.compile(r"[上中下](?:卷|册|集|编|篇)(?![上下])|[内外杂]篇")
-_NAMED = ("楔子", "引子", "序幕", "序曲", "尾声", "序言", "前言", "后记", "自序", "题词", "题记", "引言", "绪论", "附录")
+_HALVES = re.compile(r"[上中下](?:卷|册|集|编|篇)(?![上下])|[内外杂]篇|[元亨利贞甲乙丙丁前后续别外]集(?!中)")
+_NAMED = (
+    "楔子", "引子", "序幕", "序曲", "尾声", "序言", "前言", "后记", "自序", "题词", "题记", "引言", "绪论", "附录",
+)  # fmt: skip
 _DATE = re.compile(
-    r"[（(]?\d{4}(?:[.．·]\d{1,2}){1,2}[.．]?[）)]?|\d{4}年(?:第?\d{1,2}(?:[—-]\d{1,2})?期|\d{1,2}月(?:\d{1,2}日)?|版)?(?:第\d+期)?"
+    r"[（(]?\d{4}(?:[.．·]\d{1,2}){1,2}[.．]?[）)]?"
+    r"|\d{4}年(?:第?\d{1,2}(?:[—-]\d{1,2})?期|\d{1,2}月(?:\d{1,2}日)?|版)?(?:第\d+期)?"
     r"|(?<![\d])\d{1,2}[.．]\d{1,2}(?![\d])"
 )
-_ITEM = re.compile(r"[（(]?[之其]([一二三四五六七八九十]{1,3})[）)]?|[（(]([一二三四五六七八九十]{1,3}|\d{1,2}|[上中下])[）)]")
+_ITEM = re.compile(
+    r"[（(]?[之其]([一二三四五六七八九十]{1,3})[）)]?|[（(]([一二三四五六七八九十]{1,3}|\d{1,2}|[上中下])[）)]"
+)
+# 第十二七回: a misprint, but plainly the number of a chapter; kept as printed.
+_GARBLED_CHAPTER = re.compile(
+    r"十[一二三四五六七八九]{2}[回折]|[二三四五六七八九]十[一二三四五六七八九]{2}[回折]"
+)
 _VOLUME_LEAD = re.compile(r"卷[之第]?")
 _AFTER_TITLE_HALF = re.compile(r"[上中下](?=[一二三四五六七八九十])")
 
@@ -34,8 +43,11 @@ _AFTER_TITLE_HALF = re.compile(r"[上中下](?=[一二三四五六七八九十])
 _OPENERS = frozenset("我你他她它咱俺这那没可但如当在从自因所于对算老")
 
 # After these a last digit 一, 二, 三 or 十 belongs to the quotation: 一人, 三年, 十日.
+_COUNTED_MORE = frozenset("子时拍行篇之有百千万余")
 _CLAUSE_MARKS = frozenset("，。；！？、：")
 _COUNTED_NOUNS = frozenset("人日年月夜岁")
+
+
 @dataclass(frozen=True, slots=True)
 class LocatorContext:
     """What decides how far a numeral reaches: the cited title, the headword, and whether the work is modern."""
@@ -108,6 +120,8 @@ def _ordinal(cursor: Cursor, context: LocatorContext, follows_part: bool) -> str
     if not numeral:
         cursor.pos = start
         return None
+    if garbled := cursor.match(_GARBLED_CHAPTER):
+        return f"第{garbled[0]}"
     cursor.pos += len(numeral)
     classifier = cursor.accept(*_ORDINAL_CLASSIFIERS)
     if classifier:
@@ -124,12 +138,14 @@ def _ordinal(cursor: Cursor, context: LocatorContext, follows_part: bool) -> str
 def _counted(cursor: Cursor, context: LocatorContext) -> str | None:
     """三十四回, 一折, 二集: an ordinal that lost its 第; only for works that are cited by number."""
     numeral = match_numeral(cursor.text, cursor.pos)
-    classifiers: tuple[str, ...] = ("回", "折", "幕", "出") if context.title in context.lexicon.numbered_books else ()
+    classifiers: tuple[str, ...] = (
+        ("回", "折", "幕", "出") if context.title in context.lexicon.numbered_books else ()
+    )
     if len(numeral) > 1 and context.title in context.lexicon.books:
         classifiers = (*classifiers, "回", "章", "卷")
     if context.at_field_end or context.modern:
         classifiers = _BARE_CLASSIFIERS
-    if not numeral or _begins_word(cursor, context) or (context.modern and cursor.text[cursor.pos + len(numeral) :][:2] in ("本来", "章法")):
+    if not numeral or _begins_word(cursor, context):
         return None
     after = Cursor(cursor.text, cursor.pos + len(numeral))
     classifier = after.accept(*(classifiers or ("回",)))
@@ -149,6 +165,9 @@ def _item(cursor: Cursor, context: LocatorContext) -> str | None:
         return f"（{found[2]}）"
     lead = "其" if "其" in found[0] else "之"
     kept = _fit(cursor.text, found.start(1), found[1], context.word)
+    if len(kept) == 2 and kept[0] == "一":
+        # The eleventh is printed 十一; a second digit after 一 begins the quotation (诗之一|一将功成).
+        kept = "一"
     if not found[0].endswith(("）", ")")):
         cursor.pos = found.start(1) + len(kept)
     closed = found[0].endswith(("）", ")"))
@@ -163,7 +182,7 @@ def _item(cursor: Cursor, context: LocatorContext) -> str | None:
 def _counts_on(cursor: Cursor, numeral: str) -> bool:
     """Whether the character after the numeral is what it counts (二三子, 十五时)."""
     following = cursor.text[cursor.pos + len(numeral) :][:1]
-    return not following or following in _COUNTED_NOUNS or following in "子时拍行篇之有百千万余" or following in _CLAUSE_MARKS
+    return not following or following in _COUNTED_NOUNS | _COUNTED_MORE | _CLAUSE_MARKS
 
 
 def _bare(cursor: Cursor, context: LocatorContext) -> str | None:

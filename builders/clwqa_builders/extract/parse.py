@@ -15,6 +15,9 @@ from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.repair import repair_row
 
 _CHUNK = 1000
+_CITATION_FIELDS = (
+    "section", "locator", "author", "period", "genre", "quotation", "commentary", "via", "quotes_work",
+)  # fmt: skip
 
 
 def parse_row(row: RawRow, lexicon: Lexicon) -> ParsedRow:
@@ -52,7 +55,10 @@ def coverage(rows: Iterable[ParsedRow]) -> dict[str, int]:
         derivation = row.derivation
         count["rows"] += 1
         count[f"derivation {derivation.kind}"] += 1
-        count["derivation unparsed"] += derivation.kind == "none" and row.raw.derivation.strip() not in ("", "无")
+        count["derivation unparsed"] += derivation.kind == "none" and row.raw.derivation.strip() not in (
+            "",
+            "无",
+        )
         count["citations"] += len(derivation.citations)
         count["rows with several citations"] += len(derivation.citations) > 1
         count["allusion told"] += derivation.allusion is not None
@@ -60,7 +66,7 @@ def coverage(rows: Iterable[ParsedRow]) -> dict[str, int]:
             first = derivation.citations[0]
             count["rows with a citation"] += 1
             count["section or locator"] += bool(first.section or first.locator)
-            for name in ("section", "locator", "author", "period", "genre", "quotation", "commentary", "via", "quotes_work"):
+            for name in _CITATION_FIELDS:
                 count[name] += getattr(first, name) is not None
         if row.example:
             count["examples"] += 1

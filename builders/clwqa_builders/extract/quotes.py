@@ -61,7 +61,7 @@ def requote(text: str, word: str = "") -> str:
 
 
 def requote_title(text: str) -> str:
-    """The same for a title, whose quoted phrase opens it or follows 与 (硬译”与文学的阶级性” -> “硬译”与“文学的阶级性”)."""
+    """The same for a title, whose quoted phrase opens it or follows 与 (硬译”与… -> “硬译”与…)."""
     out, start, opened = "", 0, False
     for i, c in enumerate(text):
         if c == "“":
@@ -71,7 +71,7 @@ def requote_title(text: str) -> str:
             if not opened:
                 lead = _TITLE_LEADS.match(phrase) if start or len(phrase) > 4 else None
                 cut = lead.end() if lead and lead.end() < len(phrase) else 0
-                cut = cut or int(phrase[0] in "颂记论谈评说驳答释" and len(phrase) > 2)
+                cut = cut or int(len(phrase) > 2 and phrase[0] in "颂记论谈评说驳答释")
                 phrase = f"{phrase[:cut]}“{phrase[cut:]}"
             out += phrase + "”"
             start, opened = i + 1, False

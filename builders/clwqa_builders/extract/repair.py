@@ -17,7 +17,6 @@ Plainly deleted ： and “ leave no trace; :func:`requote` puts “ back where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
@@ -34,10 +33,10 @@ def fuse(text: str) -> str:
 
     The inverse direction of this module; the tests use it to state what repair must undo.
     """
-    data = text.encode("gbk")
+    data = text.encode("gb18030")
     for pair in _DELETED_PAIRS:
         data = data.replace(pair, b"")
-    return data.decode("gbk", "replace")
+    return data.decode("gb18030", "replace")
 
 
 @cache
@@ -64,29 +63,22 @@ def _is_hanzi(char: str) -> bool:
     return "\u4e00" <= char <= "\u9fff"
 
 
-def _is_fused_symbol(text: str, at: int, tilde_is_word: bool) -> bool:
-    """Whether the symbol at ``at`` is a fusion rather than itself (some signs are both; context decides)."""
-    char = text[at]
-    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+def _is_fused_symbol(char: str, before: str, after: str, tilde_is_word: bool) -> bool:
+    """Whether ``char`` is a fusion rather than itself (some signs are both; the text around decides)."""
+    between_hanzi = _is_hanzi(before[-1:]) and _is_hanzi(after[:1])
     if char in "～★":
-        return not tilde_is_word and _is_hanzi(before) and _is_hanzi(after)
+        return not tilde_is_word and between_hanzi
     if char in "〉」":
-        return not tilde_is_word and {"〉": "〈", "」": "「"}[char] not in text[:at]
+        return not tilde_is_word and {"〉": "〈", "」": "「"}[char] not in before
     if char == "『":
-        return "』" not in text[at:]
+        return "』" not in after
     if char in _LEGITIMATE:
         return False
     # Full-width letters and digits are fusions only inside running hanzi (你岂不知羞３公公), never in 阿Ｑ or １１.
     if "０" <= char <= "９":
-        return _is_hanzi(before) and _is_hanzi(after) and before not in "第卷回一二三四五六七八九十百"
+        return between_hanzi and before[-1] not in "第卷回一二三四五六七八九十百"
     # ■（足旁）describes a character the printers lacked.
-    return not char.isalpha() and after not in ("（", "(")
-
-
-def _fused_symbols(text: str, tilde_is_word: bool) -> Iterator[str]:
-    for at, char in enumerate(text):
-        pair = split_fusion(char) if not _is_hanzi(char) else None
-        yield pair if pair and _is_fused_symbol(text, at, tilde_is_word) else char
+    return not char.isalpha() and after[:1] not in ("（", "(")
 
 
 def split_symbols(text: str, *, tilde_is_word: bool = False) -> str:
@@ -94,7 +86,12 @@ def split_symbols(text: str, *, tilde_is_word: bool = False) -> str:
 
     Where ``tilde_is_word`` (examples, quotations) ～ stands for the headword and ★ announces a source.
     """
-    return "".join(_fused_symbols(text, tilde_is_word))
+    out = ""
+    for at, char in enumerate(text):
+        pair = None if _is_hanzi(char) else split_fusion(char)
+        fused = pair is not None and _is_fused_symbol(char, out, text[at + 1 :], tilde_is_word)
+        out += pair if pair and fused else char
+    return out
 
 
 @cache

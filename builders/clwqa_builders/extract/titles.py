@@ -1,6 +1,6 @@
 """What stands inside 《》: title, named section, numbered parts.
 
-``title := segment ("·" segment)*``; the first segment is the work, numbered segments are locators, the others the section.
+``title := segment ("·" segment)*``; the first segment is the work, numbered ones are locators, the rest the section.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from clwqa_builders.extract.quotes import requote_title
 
 # How a section of a dynastic history or a play ends when its dot was lost (《汉书何并传》).
 _HISTORY = re.compile(r"(?:书|史|史记|国志|汉纪)$")
-_HISTORY_SECTION = re.compile(r".{1,6}(?:传|本纪|世家|列传|志|纪|纪[上下一二三四五]|传[上下一二三四五]|传论|传赞|载记)$")
+_HISTORY_SECTION = re.compile(
+    r".{1,6}(?:传|本纪|世家|列传|志|纪|纪[上下一二三四五]|传[上下一二三四五]|传论|传赞|载记)$"
+)
 # A longer title of the same author is another work when it goes on so.
 _SEQUEL = re.compile(r"[续后前外补新二三别集序跋]|.*[序跋注传赋论]$")
 _ITEM = re.compile(r"(?P<name>[^（）]{2,})(?P<item>（[之其]?[一二三四五六七八九十上中下]{1,3}）)")
@@ -52,7 +54,8 @@ def _split_known(title: str, author: str | None, lexicon: Lexicon) -> tuple[str,
             return book, section
         if book in lexicon.books and _HISTORY.search(book) and _HISTORY_SECTION.fullmatch(section):
             return book, section
-        if author and (author, book) in lexicon.works and book in lexicon.books and len(section) >= (2 if book[-1] == "记" else 3):
+        same_work = author is not None and (author, book) in lexicon.works and book in lexicon.books
+        if same_work and len(section) >= (2 if book.endswith("记") else 3):
             return None if _SEQUEL.match(section) else (book, section)
     return None
 

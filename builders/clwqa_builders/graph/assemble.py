@@ -61,7 +61,7 @@ def assemble(rows: Sequence[ParsedRow], tables: Tables, categories: Mapping[str,
             graph.node(f"word:{word}", word, "Idiom", DERIVED, attributes={
                 "category_margin": f"{categorisation.margin:g}",
                 "category_terms": "、".join(sorted({m[0] for m in categorisation.matched if m[1] == categorisation.label}))})
-    add_order_variants(graph, DERIVED)
+    add_order_variants(graph, tables.false_variants, DERIVED)
     add_eras(graph, eras, f"chinese-history-toolkits@{versions['chinese-history-toolkits']}")
     add_calendar(graph, list(calendar.terms), list(calendar.signs), list(calendar.festivals),
                  f"tyme4py@{versions['tyme4py']}")

@@ -76,7 +76,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def add_periods(graph: GraphTables, periods: Iterable[Period], origin: str) -> None:
     """The period tree with its years."""
     for period in periods:
-        graph.node(f"period:{period.id}", period.label, "Dynasty", origin, aliases=period.aliases,
+        graph.node(f"period:{period.id}", period.label, period.kind, origin, aliases=period.aliases,
                    attributes={"begin": None if period.begin is None else str(period.begin),
                                "end": None if period.end is None else str(period.end)})
     for period in periods:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from clwqa_builders.graph.tables import GraphTables
 
 SAFE_NAME_LENGTH = 3  # a two-character name is too often part of another word
 
 
-def order_variants(words: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of words made of the same characters in another order (风雨飘摇 / 飘摇风雨); each group is a chain.
+def order_variants(words: Iterable[str], opposites: Collection[frozenset[str]] = ()) -> list[tuple[str, str]]:
+    """Pairs of words made of the same characters in another order (风雨飘摇 / 飘摇风雨).
 
-    A group's words are chained in code point order, so n words give n-1 pairs.
+    Within a group each word is tied to the nearest one before it, in code point order, that is no opposite of it:
+    n words give at most n-1 pairs.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for word in sorted(set(words)):
         if len(word) >= 4:
             groups["".join(sorted(word))].append(word)
-    return [pair for group in groups.values() for pair in zip(group, group[1:], strict=False)]
+    pairs = []
+    for group in groups.values():
+        for number, word in enumerate(group):
+            earlier = (w for w in reversed(group[:number]) if frozenset((w, word)) not in opposites)
+            if (partner := next(earlier, None)) is not None:
+                pairs.append((partner, word))
+    return pairs
 
 
 def named_persons(text: str, by_prefix: dict[str, list[str]]) -> list[str]:
@@ -44,10 +51,10 @@ def name_index(names: Iterable[str]) -> dict[str, list[str]]:
     return dict(index)
 
 
-def add_order_variants(graph: GraphTables, origin: str) -> None:
+def add_order_variants(graph: GraphTables, opposites: Collection[frozenset[str]], origin: str) -> None:
     """variantOf edges between idioms that are rearrangements of one another."""
     words = [label for _, label, _ in graph.nodes_of("Idiom")]
-    for one, other in order_variants(words):
+    for one, other in order_variants(words, opposites):
         graph.symmetric(f"word:{one}", "variantOf", f"word:{other}", origin)
 
 

@@ -41,6 +41,12 @@ class Ragged:
         counts = np.bincount(rows[fresh], minlength=n_rows)
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), values[fresh])
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
+        """The rows of all parts, one part after the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([part.values for part in parts]))
+
     @property
     def lengths(self) -> IntArray:
         return np.diff(self.offsets)
@@ -50,6 +56,16 @@ class Ragged:
 
     def __getitem__(self, row: int) -> IntArray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def rows(self) -> list[tuple[int, ...]]:
+        """All rows as tuples."""
+        values, offsets = self.values.tolist(), self.offsets.tolist()
+        return [tuple(values[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)]
+
+    def where(self, keep: BoolArray) -> Ragged:
+        """The same rows with only the values that ``keep`` marks."""
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        return Ragged(kept[self.offsets], self.values[keep])
 
     def take(self, rows: IntArray) -> Ragged:
         lengths = self.lengths[rows]

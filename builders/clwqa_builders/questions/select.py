@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS, SPLIT_SHARES
-from clwqa_builders.questions.columns import GraphColumns
+from clwqa_builders.questions.columns import GraphColumns, Ragged
 from clwqa_builders.questions.draw import Drawn, Ints, Pool, draw
 from clwqa_builders.questions.groups import assign_splits, clusters, joined_by
 from clwqa_builders.questions.instances import Instances
@@ -97,48 +97,48 @@ def held_out_templates(seed: int, hops: Mapping[str, int]) -> frozenset[str]:
 
 def select(enumerated: Sequence[Instances], columns: GraphColumns, seed: int, scale: Scale = PAPER_SCALE) -> Selection:
     """Draw the dataset from all templates' instances.  Deterministic in its arguments."""
-    category_of = {f"category:{slug}": i for i, slug in enumerate(CATEGORIES)}
-    group_of = fact_groups(columns)
-    columns_of = _Flat.of(enumerated, columns, category_of, group_of, seed)
+    flat = _Flat.of(enumerated, columns, fact_groups(columns), seed)
     shares = np.array([SPLIT_SHARES[s] for s in SPLITS])
-    split_of_group = _split_groups(columns_of, shares, seed)
-    split, usable = columns_of.splits(split_of_group)
+    split = flat.splits(_split_of_groups(flat, len(columns), shares, seed))
     held = held_out_templates(seed, {i.template.id: i.template.hops for i in enumerated})
     is_held = np.array([i.template.id in held for i in enumerated])
-    usable &= ~is_held[columns_of.template] | (split == TEST)
-    kept = np.flatnonzero(usable)
-    pool = Pool(columns_of.template[kept], columns_of.hop[kept], columns_of.category[kept], split[kept],
-                columns_of.source[kept], columns_of.fact[kept], columns_of.priority[kept],
-                [columns_of.words[i] for i in kept.tolist()])
-    drawn = draw(pool, np.array(list(scale.hops.values())),
-                 np.array([scale.categories[c] for c in CATEGORIES]), shares)
+    kept = np.flatnonzero((split >= 0) & (~is_held[flat.template] | (split == TEST)))
+    pool = Pool(flat.template[kept], flat.hop[kept], flat.category[kept], split[kept], flat.source[kept],
+                flat.fact[kept], flat.priority[kept], flat.words.take(kept).rows())
+    wished = np.array([scale.categories[c] for c in CATEGORIES])
+    drawn = draw(pool, np.array(list(scale.hops.values())), wished, shares)
     chosen = kept[drawn.chosen]
     supply = np.zeros((len(enumerated), len(scale.hops), len(CATEGORIES)), dtype=np.int64)
-    np.add.at(supply, (columns_of.template, columns_of.hop, columns_of.category), 1)
+    np.add.at(supply, (flat.template, flat.hop, flat.category), 1)
+    first_group = flat.groups.values[flat.groups.offsets[:-1]]
     return Selection(
-        rows=tuple(zip(columns_of.template[chosen].tolist(), columns_of.row[chosen].tolist(), strict=True)),
+        rows=tuple(zip(flat.template[chosen].tolist(), flat.row[chosen].tolist(), strict=True)),
         split=tuple(SPLITS[s] for s in split[chosen].tolist()),
-        group=tuple(columns_of.members[i][0] for i in chosen.tolist()),
-        drawn=drawn, supply=supply, instances=len(split),
-        ungrouped=int((split < 0).sum()))
+        group=tuple(first_group[chosen].tolist()),
+        drawn=drawn, supply=supply, instances=len(split), ungrouped=int((split < 0).sum()))
 
 
-def _split_groups(flat: _Flat, shares: NDArray[np.float64], seed: int) -> dict[int, int]:
-    """Each group's split, so that the usable supply of every hop x category cell is shared in proportion."""
-    cells = int(flat.hop.max() + 1) * len(CATEGORIES) if len(flat.hop) else 0
-    groups = sorted({g for members in flat.members for g in members})
-    number = {g: i for i, g in enumerate(groups)}
-    weights = np.zeros((len(groups), cells))
-    single = [i for i, members in enumerate(flat.members) if len(members) == 1]
-    np.add.at(weights, ([number[flat.members[i][0]] for i in single],
-                        flat.hop[single] * len(CATEGORIES) + flat.category[single]), 1.0)
-    order = priorities(seed, "groups", [(str(g),) for g in groups])
-    return dict(zip(groups, assign_splits(weights, shares, order).tolist(), strict=True))
+def _split_of_groups(flat: _Flat, size: int, shares: NDArray[np.float64], seed: int) -> Ints:
+    """Each group's split, so that the usable supply of every hop x category cell is shared in proportion.
+
+    Returns (size,) split numbers, -1 for entities that name no group of an instance.
+    """
+    groups = np.unique(flat.groups.values)
+    number = np.full(size, -1, dtype=np.int64)
+    number[groups] = np.arange(len(groups))
+    weights = np.zeros((len(groups), (int(flat.hop.max(initial=0)) + 1) * len(CATEGORIES)))
+    alone = np.flatnonzero(flat.groups.lengths == 1)
+    own = number[flat.groups.values[flat.groups.offsets[:-1][alone]]]
+    np.add.at(weights, (own, flat.hop[alone] * len(CATEGORIES) + flat.category[alone]), 1.0)
+    order = priorities(seed, "groups", [(str(g),) for g in groups.tolist()])
+    split = np.full(size, -1, dtype=np.int64)
+    split[groups] = assign_splits(weights, shares, order)
+    return split
 
 
 @dataclass(frozen=True)
 class _Flat:
-    """All instances of all templates as parallel arrays; ``members`` are the fact groups an instance touches."""
+    """All instances of all templates as parallel arrays; ``groups`` are the fact groups an instance touches."""
 
     template: Ints
     row: Ints
@@ -147,48 +147,54 @@ class _Flat:
     source: Ints
     fact: NDArray[np.uint64]
     priority: NDArray[np.uint64]
-    words: list[tuple[int, ...]]
-    members: list[tuple[int, ...]]
+    words: Ragged
+    groups: Ragged
 
     @classmethod
-    def of(cls, enumerated: Sequence[Instances], columns: GraphColumns, category_of: Mapping[str, int],
-           group_of: Ints, seed: int) -> _Flat:
-        word = columns.is_a(WORD_TYPES)
-        passage = columns.is_a(PASSAGE_TYPES)
-        lookup = np.full(len(columns), -1, dtype=np.int64)
-        for id, number in category_of.items():
-            if id in columns.index_of:
-                lookup[columns.index_of[id]] = number
-        parts: list[tuple[Ints, ...]] = []
-        facts: list[int] = []
-        words: list[tuple[int, ...]] = []
-        members: list[tuple[int, ...]] = []
-        priority: list[NDArray[np.uint64]] = []
-        for number, instances in enumerate(enumerated):
-            n = len(instances)
-            anchors = list(zip(*(column.tolist() for column in instances.anchors.values()), strict=True)) if n else []
-            firsts = instances.anchors[instances.template.anchors[0]]
-            source = np.array([int(s[0]) if len(s := instances.sources[i]) else int(firsts[i]) for i in range(n)],
-                              dtype=np.int64)
-            parts.append((np.full(n, number), np.arange(n), np.full(n, min(instances.template.hops, 4) - 1),
-                          lookup[instances.category], source))
-            priority.append(priorities(seed, instances.template.id,
-                                       [tuple(columns.ids[e] for e in a) for a in anchors]))
-            for i in range(n):
-                own = tuple(w for w in instances.words[i].tolist() if word[w])
-                told = {*own, *(a for a in anchors[i] if passage[a])} or {anchors[i][0]}
-                words.append(own)
-                members.append(tuple(dict.fromkeys(int(group_of[e]) for e in sorted(told))))
-                facts.append(hash((tuple(sorted(anchors[i])), tuple(instances.answers[i].tolist()))) & (2**63 - 1))
-        template, row, hop, category, source = (np.concatenate(c).astype(np.int64) for c in zip(*parts, strict=True))
-        return cls(template, row, hop, category, source, np.array(facts, dtype=np.uint64), np.concatenate(priority),
-                   words, members)
+    def of(cls, enumerated: Sequence[Instances], columns: GraphColumns, group_of: Ints, seed: int) -> _Flat:
+        column_of = np.full(len(columns), -1, dtype=np.int64)
+        for number, slug in enumerate(CATEGORIES):
+            if (entity := columns.index_of.get(f"category:{slug}")) is not None:
+                column_of[entity] = number
+        parts = [_flatten(number, instances, columns, column_of, group_of, seed)
+                 for number, instances in enumerate(enumerated) if len(instances)]
+        arrays = (np.concatenate(column) for column in zip(*(p[:7] for p in parts), strict=True))
+        words, groups = (Ragged.concatenate([p[k] for p in parts]) for k in (7, 8))
+        return cls(*arrays, words=words, groups=groups)
 
-    def splits(self, split_of_group: Mapping[int, int]) -> tuple[Ints, NDArray[np.bool_]]:
-        """Split of each instance, -1 where its groups lie in different ones; and which instances are usable."""
-        found = np.array([_common([split_of_group[g] for g in members]) for members in self.members], dtype=np.int64)
-        return found, (found >= 0) & (self.category >= 0)
+    def splits(self, split_of_group: Ints) -> Ints:
+        """Split of each instance; -1 where its groups lie in different ones."""
+        found = split_of_group[self.groups.values]
+        starts = self.groups.offsets[:-1]
+        least, most = np.minimum.reduceat(found, starts), np.maximum.reduceat(found, starts)
+        return np.where(least == most, least, -1)
 
 
-def _common(splits: list[int]) -> int:
-    return splits[0] if len(set(splits)) == 1 else -1
+def _flatten(number: int, instances: Instances, columns: GraphColumns, column_of: Ints, group_of: Ints,
+             seed: int) -> tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.uint64], NDArray[np.uint64], Ragged, Ragged]:
+    """The fields of :class:`_Flat` for one template."""
+    n, template = len(instances), instances.template
+    anchors = np.stack([instances.anchors[v] for v in template.anchors])
+    has_source = instances.sources.lengths > 0
+    source = anchors[0].copy()
+    source[has_source] = instances.sources.values[instances.sources.offsets[:-1][has_source]]
+    words = instances.words.where(columns.is_a(WORD_TYPES)[instances.words.values])
+    # The groups told: those of the words, and of passages that are quoted as anchors; else the first anchor's own.
+    passage = columns.is_a(PASSAGE_TYPES)[anchors]
+    rows = [np.repeat(np.arange(n), words.lengths), np.nonzero(passage)[1]]
+    told = [words.values, anchors[passage]]
+    silent = np.flatnonzero((words.lengths == 0) & ~passage.any(axis=0))
+    groups = Ragged.group(np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n)
+    fact = _mixed(anchors).sum(axis=0) * np.uint64(3) + np.add.reduceat(
+        _mixed(instances.answers.values), instances.answers.offsets[:-1])
+    ids = [tuple(columns.ids[e] for e in row) for row in anchors.T.tolist()]
+    return (np.full(n, number), np.arange(n), np.full(n, min(template.hops, 4) - 1), column_of[instances.category],
+            source, fact, priorities(seed, template.id, ids), words, groups)
+
+
+def _mixed(values: Ints) -> NDArray[np.uint64]:
+    """Well-spread 64-bit numbers (the finaliser of splitmix64); their sums tell sets of entities apart."""
+    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

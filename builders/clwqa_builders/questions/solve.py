@@ -187,8 +187,9 @@ def standard_paths(
     triples: set[TripleRef] = set()
     walks = {anchor: pattern.walk(anchor, answer) for anchor in anchors}
     for solution in solutions(pattern, store, anchors):
-        triples.update(_triple(store, solution, edge) for edge in pattern.edges)
-        paths.update(_path(store, solution, walk, anchor) for anchor, walk in walks.items())
+        held = {edge: _triple(store, solution, edge) for edge in pattern.edges}
+        triples.update(held.values())
+        paths.update(_path(store, solution, held, walk, anchor) for anchor, walk in walks.items())
     return (
         tuple(sorted(paths, key=lambda p: (p.entities, [(s.relation, s.direction) for s in p.steps]))),
         tuple(sorted(triples, key=lambda t: (t.head, t.relation, t.tail))),
@@ -198,6 +199,8 @@ def standard_paths(
 def _triple(store: Store, solution: Mapping[str, str], edge: Edge) -> TripleRef:
     """The stored triple behind a matched edge; of several relations that hold, the first written."""
     head, tail = solution[edge.head], solution[edge.tail]
+    if len(edge.relations) == 1 and not edge.symmetric:  # the solution says that it holds
+        return TripleRef(head=head, relation=edge.relations[0], tail=tail)
     for relation in edge.relations:
         if tail in store.neighbours(head, relation, "out"):
             return TripleRef(head=head, relation=relation, tail=tail)
@@ -206,10 +209,11 @@ def _triple(store: Store, solution: Mapping[str, str], edge: Edge) -> TripleRef:
     raise ValueError(f"{edge} does not hold between {head} and {tail}")
 
 
-def _path(store: Store, solution: Mapping[str, str], walk: Sequence[Edge], anchor: str) -> StandardPath:
+def _path(store: Store, solution: Mapping[str, str], held: Mapping[Edge, TripleRef], walk: Sequence[Edge],
+          anchor: str) -> StandardPath:
     here, steps, entities = anchor, [], [solution[anchor]]
     for edge in walk:
-        triple = _triple(store, solution, edge)
+        triple = held[edge]
         direction: Sense = "out" if triple.head == solution[here] else "in"
         here = edge.other(here)
         reached = solution[here]

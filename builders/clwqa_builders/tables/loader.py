@@ -280,3 +280,9 @@ def load_person_periods(source: Traversable = DIRECTORY / "person_periods.tsv") 
 def load_tunes(source: Traversable = DIRECTORY / "tunes.tsv") -> frozenset[str]:
     """Names of ci and qu tunes (词牌, 曲牌)."""
     return frozenset(row.text("tune") for row in _rows(source, ("tune",)))
+
+
+def load_false_variants(source: Traversable = DIRECTORY / "false_variants.tsv") -> frozenset[frozenset[str]]:
+    """Pairs of words made of the same characters that do not mean the same."""
+    rows = _rows(source, ("one", "other"))
+    return frozenset(frozenset((row.text("one"), row.text("other"))) for row in rows)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rdflib import RDF, Graph, URIRef
+from rdflib import RDF, Graph, URIRef, Variable
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.algebra import BGP, traverse
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.store import Store
 
 from clwqa_bench.errors import GraphError
@@ -27,7 +30,31 @@ class RdfView:
 
     def select_ids(self, sparql: str) -> set[str]:
         """Run a SELECT query. Raises GraphError for one that leaves a predicate open."""
-        return {entity_id(str(row["id"])) for row in self._graph.query(sparql)}  # type: ignore[index, call-overload]
+        query = prepareQuery(sparql)
+        traverse(query.algebra, visitPost=_plan)
+        return {entity_id(str(row["id"])) for row in self._graph.query(query)}  # type: ignore[index, call-overload]
+
+
+def _plan(node: Any) -> Any:
+    """Replace a basic graph pattern by a chain of single statements, each starting from something known.
+
+    rdflib sorts the statements of a pattern once, by how many of their variables are open at the start, and would
+    list all entities of a type before it follows the few edges of a known one.
+    """
+    if not (isinstance(node, CompValue) and node.name == "BGP" and node.triples):
+        return None  # leave it as it is
+    known: set[Any] = set()
+    todo, chain = list(node.triples), None
+    while todo:
+        best = min(todo, key=lambda t: (sum(_open(term, known) for term in t), t[1] == RDF.type))
+        todo.remove(best)
+        known.update(term for term in best if isinstance(term, Variable))
+        chain = BGP([best]) if chain is None else CompValue("Join", p1=chain, p2=BGP([best]), lazy=True)
+    return chain
+
+
+def _open(term: Any, known: set[Any]) -> bool:
+    return isinstance(term, Variable) and term not in known
 
 
 class _Statements(Store):

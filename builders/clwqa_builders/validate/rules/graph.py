@@ -15,7 +15,7 @@ from clwqa_builders.validate.tables import DatasetTables
 @rule(
     "kg-integrity",
     "error",
-    "Entity ids are unique, types and relations known, triples unique, their ends present and of the right types.",
+    "Entity ids are unique, labels not empty, types and relations known, triples unique, their ends present and of the right types.",
 )
 def kg_integrity(tables: DatasetTables) -> Iterator[Fault]:
     yield from _entities(tables)
@@ -29,6 +29,8 @@ def _entities(tables: DatasetTables) -> Iterator[Fault]:
     counts = pc.value_counts(tables.entities["id"])
     for i in np.flatnonzero(counts.field("counts").to_numpy() > 1).tolist():
         yield Fault("", "entities.id", f"{counts.field('values')[i].as_py()} occurs more than once")
+    for id in tables.entities["id"].filter(pc.equal(tables.entities["label"], "")).to_pylist():
+        yield Fault("", "entities.label", f"{id} has no label")
     types = tables.ontology.types
     unknown = pc.invert(pc.is_in(tables.entities["type"], value_set=pa.array(types)))
     for row in tables.entities.filter(unknown).select(["id", "type"]).to_pylist():

