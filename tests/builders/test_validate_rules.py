@@ -61,6 +61,13 @@ def anchored(id: str, **fields: Any) -> list[Question]:
     return changed(id, anchors=(anchor.model_copy(update=fields),))
 
 
+def mentioned(id: str, mention: str) -> Damage:
+    """Another mention of the anchor, in the record and in the text."""
+    (anchor,), text = get(id).anchors, get(id).question
+    new = anchor.model_copy(update={"mention": mention})
+    return questions(changed(id, anchors=(new,), question=text.replace(anchor.mention, mention)))
+
+
 def along(id: str, **fields: Any) -> list[Question]:
     (path,) = get(id).standard_paths
     return changed(id, standard_paths=(path.model_copy(update=fields),))
@@ -226,8 +233,10 @@ DAMAGES: list[tuple[str, str, Damage]] = [
                 if q.id == "q5" else q for q in tiny.QUESTIONS])),
     ("template-residue", "an open slot", questions(reworded("q1", "何篇", "{出处}"))),
     ("template-residue", "a doubled mark", questions(reworded("q1", "？", "？？"))),
+    ("untidy-mention", "a doubled comma in a quotation", mentioned("q1", "守株，，待兔")),
+    ("untidy-mention", "an open bracket in a quotation", mentioned("q1", "（守株待兔")),
     ("template-residue", "empty quotes", questions(reworded("q1", "何篇", "“”何篇"))),
-    ("script", "Latin letters", questions(reworded("q1", "何篇", "which 篇"))),
+    ("script", "a Latin word", questions(reworded("q1", "何篇", "which 篇"))),
     ("script", "a replacement character", questions(reworded("q1", "何篇", "何\ufffd篇"))),
     ("traditional", "a traditional character", questions(reworded("q1", "成语", "成語"))),
     ("length-outlier", "a question of five characters",
@@ -245,6 +254,7 @@ DAMAGES: list[tuple[str, str, Damage]] = [
     ("kg-integrity", "a relation that leads nowhere it may", triples(("person:韩非", "livedIn", "book:韩非子"))),
     ("kg-integrity", "a triple twice", triples(tiny.TRIPLE_ROWS[-1])),
     ("kg-integrity", "a dangling triple", triples(("word:破釜沉舟", "hasExplanation", "expl:9"))),
+    ("kg-integrity", "an entity without label", entities("period:汉", label="")),
     ("kg-integrity", "an unknown type", resigned(invent_a_type)),
     ("kg-integrity", "an abstract relation", triples(("book:史记", "hasCreator", "person:司马迁"))),
     ("kg-isolated", "an entity without triples",
@@ -306,3 +316,8 @@ def test_an_unreadable_table_skips_rules_and_is_not_ok(tmp_path: Path, templates
     report = validate_dataset(tmp_path, ["unique-ids"], templates_dir=templates)
     assert not report.ok
     assert "not a complete Parquet file" in report.outcomes[0].skipped
+
+
+def test_a_capital_in_a_name_is_no_foreign_script(tmp_path: Path, templates: Path) -> None:
+    questions(reworded("q1", "成语", "《阿Q正传》里的成语"))(tmp_path)
+    assert validate_dataset(tmp_path, ["script"], templates_dir=templates).ok

@@ -30,6 +30,9 @@ _STARTS_DEFINITION = re.compile(
     r"[^，]{1,3}名(?:，|$)|指|原指|本指|泛指|特指|借指|代指|比喻|通“?|同“?|古同|即|谓|也作|亦作|又名|又称|俗称|一种|古代|古时|古国|古人|古书|旧时|传说|神话|佛教|道教|"
     r"春秋|战国|秦[国朝]|汉[朝代]|唐[朝代]|宋[朝代]|晋[朝代]|西汉|东汉|西晋|东晋|三国|南朝|北朝|明[朝代]|清[朝代]|用[于作来]|表示|意思|语气|副词|助词|代词|量词|连词|介词|语助|叹词|人名|地名|山名|水名|星名"
 )
+# How running text goes on after any noun, even a long piece of the word.
+_CONTINUES = re.compile(r"[的地得着了过们之其和与跟及或而且但则却也都又还就把被让使令像象似]|[上中里下内外]|永远|已经|是|没有")
+_FIGURATIVE = re.compile(r"比喻|形容|表示|[泛特借旧原也]?指|犹|谓|喻|后|同“|参见|亦作|常|旧时|用[来以于]")
 _ENDS_DEFINITION = re.compile(
     r"(?:的样子|貌|的意思|之意|的声音|的代称|的别称|的通称|的统称|的总称|之称|的人|的地方|的东西|之类|的一种|名)$"
 )
@@ -103,21 +106,63 @@ def _is_definition(pieces: tuple[str, ...], meaning: str) -> bool:
     return piece == piece[0] * 2 or piece[0] in meaning[:4] or piece[-1] in meaning[:4]
 
 
-def _component_sentence(sentence: str, word: str, bonds: frozenset[str]) -> list[tuple[str, str]] | None:
-    """The components a sentence defines; None if it is not made of component glosses alone."""
+def _defines_by_form(found: list[tuple[tuple[str, ...], str]], bonds: frozenset[str]) -> bool:
+    """Whether clauses look like definitions: nothing runs together, and they are a list or each has the shape."""
+    if any(_runs_together(pieces, meaning, bonds) for pieces, meaning in found):
+        return False
+    run_on = [m for _, m in found if _RUNS_ON.match(m) and not _STARTS_DEFINITION.match(m)]
+    listed = len(found) > 1 and not run_on
+    return listed or all(_is_definition(*pair) for pair in found)
+
+
+def _only_about_its_piece(pieces: tuple[str, ...], meaning: str, word: str) -> bool:
+    """Whether a meaning leaves the rest of the word alone, as definitions do (涓滴|小水珠) and paraphrases of the
+    whole seldom (龙|居住的深水潭，虎栖身的巢穴)."""
+    return not any(character in meaning for character in word if character not in "".join(pieces))
+
+
+def _defines_by_exclusion(
+    found: list[tuple[tuple[str, ...], str]], word: str, following: str, bonds: frozenset[str]
+) -> bool:
+    """Whether clauses define their pieces, judged by what they leave out; used where their form does not tell.
+
+    A lone character that could begin the running text (贪|心永远没有满足的时候) must be followed by a brief
+    synonym, or by a sentence that is itself the paraphrase.
+    """
+    if any(_CONTINUES.match(m) for _, m in found):
+        return False
+    if not all(_only_about_its_piece(pieces, meaning, word) for pieces, meaning in found):
+        return False
+    # A longer piece whose end and the meaning's beginning make a word was cut in the wrong place (枯木|头, 手足失|去).
+    long = [(piece, meaning) for pieces, meaning in found for piece in pieces[-1:] if len(piece) > 1]
+    if any(piece[-1] + meaning[0] in bonds or piece[-1] in "不无" for piece, meaning in long):
+        return False
+    if len(found) > 1 or len(found[0][0]) > 1 or long:
+        return True
+    (piece,), meaning = found[0]
+    synonyms = re.split(r"[，、]", meaning)
+    joined = piece + meaning[0] in bonds
+    if all(0 < len(synonym) <= 4 for synonym in synonyms):
+        return piece not in _FUNCTION_WORDS and not (joined and len(synonyms[0]) > 2 and piece not in synonyms[0])
+    return not (joined or _RUNS_ON.match(meaning) or _FIGURATIVE.match(following))
+
+
+def _component_sentence(
+    sentence: str, word: str, bonds: frozenset[str], following: str = ""
+) -> list[tuple[str, str]] | None:
+    """The components a sentence defines; None if it is not made of component glosses alone.
+
+    ``following`` is the sentence after it, "" at the end.
+    """
     clauses = [clause for clause in sentence.rstrip("。").split("；") if clause]
     split = [_split_clause(clause, word) for clause in clauses]
     if not clauses or None in split:
         return None
     found = [pair for pair in split if pair]
-    if any(_runs_together(pieces, meaning, bonds) for pieces, meaning in found):
-        return None
     pieces = [piece for pieces, _ in found for piece in pieces]
     if len(set(pieces)) != len(pieces):
         return None
-    run_on = [m for _, m in found if _RUNS_ON.match(m) and not _STARTS_DEFINITION.match(m)]
-    listed = len(found) > 1 and not run_on
-    if not listed and not all(_is_definition(*pair) for pair in found):
+    if not _defines_by_form(found, bonds) and not (following and _defines_by_exclusion(found, word, following, bonds)):
         return None
     return [(piece, meaning) for pieces, meaning in found for piece in pieces]
 
@@ -134,12 +179,20 @@ def _split_components(text: str, word: str, bonds: frozenset[str]) -> tuple[tupl
     """(components, sense) of a gloss; the sense is the whole text when nothing else would be left of it."""
     sentences = [sentence for sentence in _SENTENCE.findall(text) if sentence]
     components: list[tuple[str, str]] = []
+    defined: list[int] = []
     at = 0
-    while at < len(sentences) and (found := _component_sentence(sentences[at], word, bonds)):
+    while at < len(sentences) and (
+        found := _component_sentence(sentences[at], word, bonds, "".join(sentences[at + 1 : at + 2]))
+    ):
         if any(piece == known for piece, _ in found for known, _ in components):
             break
         components.extend(found)
+        defined.append(len(found))
         at += 1
+    if at == len(sentences) > 1 and defined[-1] == 1:
+        # A gloss ends with what the word means, whatever its last sentence looks like.
+        components.pop()
+        at -= 1
     rest = sentences[at:]
     if not rest:
         # Nothing but definitions: two coordinate ones are the sense (孤臣…；孽子…), a lone one is running text.

@@ -36,7 +36,7 @@ _CITES_NAME = re.compile(
     rf"(?P<via>[\u4e00-\u9fff]{{2,4}}?{_ANNOTATION})?[转所]?引用?(?P<work>[\u4e00-\u9fff·]{{2,6}}?(?:诗|词|语|文|曰|云|之言))"
 )
 _REPORTS = re.compile(
-    r"中(?:的|把|有)(?=[^”]{8,}$)|[，。、]?中?(?:均|亦|曾|也)?有?(?:所?记载|所?载(?!.载)|记述|记叙|描述|描写|叙述)"
+    r"中(?:的|把|有)(?=[^”]{8,}$)|[，。、]?中?(?:均|亦|曾|也)?有?(?:所?记载|所?载(?!.载|曰)|记述|记叙|描述|描写|叙述)"
     r"(?:着|有(?![人一个])|了|道|的)?[，：]?(?=.{8})"
 )
 
@@ -207,6 +207,7 @@ def parse_head(cursor: Cursor, lexicon: Lexicon, word: str, *, at_field_end: boo
         parse_locators(cursor, LocatorContext(quotes_work, word, False, at_field_end, lexicon))
         _accept_genre(cursor, Title(quotes_work, None, None), None, lexicon, word)
     reports = bool(cursor.match(_REPORTS))
+    cursor.accept("载曰")
     is_tune = title.title in lexicon.tunes and not (locator and _PLAY_LOCATOR.search(locator))
     genre = printed or (_tune_genre(lexicon.tunes[title.title], attribution.period) if is_tune else None)
     return Head(attribution, title, locator, genre, via, quotes_work, also, reports)

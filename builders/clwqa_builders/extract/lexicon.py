@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clwqa_builders.extract.numerals import match_numeral
 from clwqa_builders.extract.records import RawRow
@@ -21,6 +21,7 @@ _CITATION = re.compile(
     r"(?P<before>[^《》，。！？；：、“”‘’★（）()]{0,16})《(?P<inside>[^《》]{1,40})》(?=(?P<after>.{0,10}))"
 )
 _NUMBERED = re.compile(r"\s*(?:第[\d０-９一二三四五六七八九十百零○〇]|卷[一二三四五六七八九十百上中下])")
+_HALF_VOLUME = re.compile(r"卷[一二三四五六七八九十百]+([上下])")
 _SUNG = re.compile(r"词|(?:套|散)?曲")
 _ROLE_END = re.compile(r"(?<=..)(?:等|著|撰|辑|主编)$")
 _COUNTING = re.compile(
@@ -104,8 +105,8 @@ class _Mention:
 
 
 def _mentions(fields: Iterable[str]) -> Iterable[_Mention]:
-    for field in fields:
-        for found in _CITATION.finditer(field):
+    for text in fields:
+        for found in _CITATION.finditer(text):
             title, _, section = found["inside"].partition("·")
             yield _Mention(_INTRO.sub("", found["before"].strip()), title, section, found["after"])
 
@@ -126,18 +127,11 @@ def _bare_numeral(after: str) -> str:
     return "" if rest.startswith((*_CLASSIFIERS, ".")) else numeral
 
 
-def _tune_genre(printed: Counter[str], by_yuan: int, default: str) -> str:
-    """The genre a tune is mostly printed with; if it never is, 曲 when Yuan authors use it, else ``default``."""
-    if printed:
-        return printed.most_common(1)[0][0]
-    return "曲" if by_yuan else default
-
-
 def _counting(fields: Iterable[str]) -> frozenset[str]:
     """Pairs of a numeral and the next character that recur inside running text."""
     pairs: Counter[str] = Counter()
-    for field in fields:
-        pairs.update(_COUNTING.findall(field))
+    for text in fields:
+        pairs.update(_COUNTING.findall(text))
     return frozenset(pair for pair, n in pairs.items() if n >= _MIN_COUNTING)
 
 
@@ -153,6 +147,82 @@ def _bonds(glosses: Iterable[str], examples: Iterable[str]) -> frozenset[str]:
     return frozenset(pair for pair, n in pairs.items() if n >= _MIN_BOND)
 
 
+@dataclass(slots=True)
+class _Habits:
+    """How one title is cited over all its mentions."""
+
+    uses: int = 0
+    numbered: int = 0
+    divided: int = 0
+    bare: int = 0
+    by_yuan: int = 0
+    numerals: set[str] = field(default_factory=set)
+    halves: Counter[str] = field(default_factory=Counter)
+    sung: Counter[str] = field(default_factory=Counter)
+
+    def note(self, mention: _Mention) -> None:
+        """Count one more mention."""
+        is_numbered = bool(_NUMBERED.match(mention.after))
+        self.uses += 1
+        self.numbered += is_numbered
+        self.divided += is_numbered or bool(mention.section)
+        self.by_yuan += mention.before.startswith("元")
+        if numeral := _bare_numeral(mention.after):
+            self.bare += 1
+            self.numerals.add(numeral)
+        if half := _HALF_VOLUME.match(mention.after):
+            self.halves[half[1]] += 1
+        if genre := _SUNG.match(mention.after):
+            self.sung[genre[0][-1]] += 1
+
+    @property
+    def is_book(self) -> bool:
+        return self.uses >= 2 and self.divided / self.uses >= _MIN_BOOK_SHARE
+
+    @property
+    def has_bare_numerals(self) -> bool:
+        return len(self.numerals) >= _MIN_BARE_NUMERALS and self.bare / self.uses >= _MIN_BARE_SHARE
+
+    @property
+    def has_split_volumes(self) -> bool:
+        return self.halves["上"] >= 2 and self.halves["下"] >= 2
+
+    def genre(self, default: str) -> str:
+        """The genre a tune is mostly printed with; if it never is, 曲 when Yuan authors use it, else ``default``."""
+        if self.sung:
+            return self.sung.most_common(1)[0][0]
+        return "曲" if self.by_yuan else default
+
+
+@dataclass(slots=True)
+class _People:
+    """Who is named before a title: with a dotted period, or alone."""
+
+    dotted: set[tuple[str, str]] = field(default_factory=set)
+    works: set[tuple[str, str]] = field(default_factory=set)
+    alone: Counter[str] = field(default_factory=Counter)
+
+    def note(self, mention: _Mention, periods: frozenset[str]) -> None:
+        """Take in the names of one more mention."""
+        pair = _split_dotted(mention.before, periods)
+        names = re.split(r"[、 ]", _ROLE_END.sub("", pair[1] if pair else mention.before))
+        if pair:
+            self.dotted.update((pair[0], name) for name in names)
+            self.works.update((name, mention.title) for name in names)
+        else:
+            self.alone.update(name for name in names if 2 <= len(name) <= 3)
+
+    @property
+    def authors(self) -> frozenset[str]:
+        recurring = {name for name, n in self.alone.items() if n >= 2}
+        return frozenset({name for _, name in self.dotted} | recurring)
+
+    @property
+    def surnames(self) -> frozenset[str]:
+        first = Counter(name[0] for _, name in self.dotted if len(name) in (2, 3))
+        return frozenset(surname for surname, n in first.items() if n >= 2)
+
+
 def build_lexicon(
     rows: Iterable[RawRow],
     books: Iterable[str],
@@ -166,65 +236,28 @@ def build_lexicon(
     """
     known_periods = frozenset(part for period in periods for part in period.split("·")) | PARENT_PERIODS
     repaired = [repair_row(row) for row in rows]
-    fields = [field for derivation, example, _ in repaired for field in (derivation, example)]
-    uses: Counter[str] = Counter()
-    numbered: Counter[str] = Counter()
-    divided: Counter[str] = Counter()
-    bare: Counter[str] = Counter()
-    numerals: defaultdict[str, set[str]] = defaultdict(set)
-    sung: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    yuan: Counter[str] = Counter()
-    halves: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    dotted: set[tuple[str, str]] = set()
-    alone: Counter[str] = Counter()
+    fields = [text for derivation, example, _ in repaired for text in (derivation, example)]
+    habits: defaultdict[str, _Habits] = defaultdict(_Habits)
+    people = _People()
     chapters: set[tuple[str, str]] = set()
-    works: set[tuple[str, str]] = set()
     for mention in _mentions(fields):
-        uses[mention.title] += 1
-        numbered[mention.title] += bool(_NUMBERED.match(mention.after))
-        divided[mention.title] += bool(_NUMBERED.match(mention.after)) or bool(mention.section)
-        if numeral := _bare_numeral(mention.after):
-            bare[mention.title] += 1
-            numerals[mention.title].add(numeral)
-        yuan[mention.title] += mention.before.startswith("元")
-        if mention.title in tunes and (genre := _SUNG.match(mention.after)):
-            sung[mention.title][genre[0][-1]] += 1
-        if half := re.match(r"卷[一二三四五六七八九十百]+([上下])", mention.after):
-            halves[mention.title][half[1]] += 1
+        habits[mention.title].note(mention)
+        people.note(mention, known_periods)
         if mention.section:
             chapters.add((mention.title, mention.section))
-        if pair := _split_dotted(mention.before, known_periods):
-            period, names = pair
-            for author in re.split(r"[、 ]", _ROLE_END.sub("", names)):
-                dotted.add((period, author))
-                works.add((author, mention.title))
-        else:
-            alone.update(
-                name for name in re.split(r"[、 ]", _ROLE_END.sub("", mention.before)) if 2 <= len(name) <= 3
-            )
-    surnames = Counter(author[0] for _, author in dotted if len(author) in (2, 3))
-    derived = {
-        title
-        for title, count in uses.items()
-        if count >= 2 and divided[title] / count >= _MIN_BOOK_SHARE and title not in tunes
-    }
     return Lexicon(
-        books=frozenset(books) | derived,
+        books=frozenset(books)
+        | {title for title, habit in habits.items() if habit.is_book and title not in tunes},
         periods=known_periods,
-        dotted_authors=frozenset(dotted),
-        surnames=frozenset(surname for surname, n in surnames.items() if n >= 2),
-        authors=frozenset({author for _, author in dotted} | {a for a, n in alone.items() if n >= 2}),
-        numeral_books=frozenset(
-            title
-            for title, count in bare.items()
-            if len(numerals[title]) >= _MIN_BARE_NUMERALS and count / uses[title] >= _MIN_BARE_SHARE
-        ),
-        numbered_books=frozenset(title for title, count in numbered.items() if count >= 2),
-        split_volumes=_HALVED_BOOKS
-        | frozenset(title for title, half in halves.items() if half["上"] >= 2 and half["下"] >= 2),
+        dotted_authors=frozenset(people.dotted),
+        surnames=people.surnames,
+        authors=people.authors,
+        numeral_books=frozenset(title for title, habit in habits.items() if habit.has_bare_numerals),
+        numbered_books=frozenset(title for title, habit in habits.items() if habit.numbered >= 2),
+        split_volumes=_HALVED_BOOKS | {title for title, habit in habits.items() if habit.has_split_volumes},
         chapters=frozenset(chapters),
-        works=frozenset(works),
+        works=frozenset(people.works),
         counting=_counting(fields),
         bonds=_bonds([gloss for _, _, gloss in repaired], [example for _, example, _ in repaired]),
-        tunes={tune: _tune_genre(sung[tune], yuan[tune], genre) for tune, genre in tunes.items()},
+        tunes={tune: habits[tune].genre(default) for tune, default in tunes.items()},
     )

@@ -32,6 +32,7 @@ class Statistics:
 
     questions: int
     groups: int
+    divided_groups: int
     words: int
     splits: Mapping[str, int]
     hops: Mapping[str, int]
@@ -71,6 +72,7 @@ def compute(
     return Statistics(
         questions=questions.num_rows,
         groups=pc.count_distinct(questions["group_id"]).as_py(),
+        divided_groups=_divided(questions["group_id"].to_pylist(), splits),
         words=pc.count_distinct(anchors.filter(pc.starts_with(anchors, "word:"))).as_py(),
         splits={split: splits.count(split) for split in SPLITS},
         hops={band: bands.count(band) for band in HOP_BANDS},
@@ -112,6 +114,12 @@ def _category_rows(questions: pa.Table, targets: Targets, supply: Mapping[str, i
         )
         for name in names
     ]
+
+
+def _divided(groups: list[str], splits: list[str]) -> int:
+    """Groups with questions in more than one split."""
+    splits_per_group = Counter(group for group, _ in set(zip(groups, splits, strict=True)))
+    return sum(count > 1 for count in splits_per_group.values())
 
 
 def _quantiles(lengths: pa.ChunkedArray) -> dict[str, int]:

@@ -37,15 +37,13 @@ PAPER_SCALE = Scale(HOP_TARGETS, CATEGORY_TARGETS)
 class Selection:
     """The drawn instances: (template number, row in its instances) with split and group, and the accounts.
 
-    ``supply`` is (templates x hops x categories) before grouping, ``ungrouped`` how many instances the rule that a
-    fact group may not cross splits made unusable.
+    ``ungrouped`` is how many instances the rule that a fact group may not cross splits made unusable.
     """
 
     rows: tuple[tuple[int, int], ...]
     split: tuple[str, ...]
     group: tuple[int, ...]
     drawn: Drawn
-    supply: Ints
     instances: int
     ungrouped: int
 
@@ -108,14 +106,12 @@ def select(enumerated: Sequence[Instances], columns: GraphColumns, seed: int, sc
     wished = np.array([scale.categories[c] for c in CATEGORIES])
     drawn = draw(pool, np.array(list(scale.hops.values())), wished, shares)
     chosen = kept[drawn.chosen]
-    supply = np.zeros((len(enumerated), len(scale.hops), len(CATEGORIES)), dtype=np.int64)
-    np.add.at(supply, (flat.template, flat.hop, flat.category), 1)
     first_group = flat.groups.values[flat.groups.offsets[:-1]]
     return Selection(
         rows=tuple(zip(flat.template[chosen].tolist(), flat.row[chosen].tolist(), strict=True)),
         split=tuple(SPLITS[s] for s in split[chosen].tolist()),
         group=tuple(first_group[chosen].tolist()),
-        drawn=drawn, supply=supply, instances=len(split), ungrouped=int((split < 0).sum()))
+        drawn=drawn, instances=len(split), ungrouped=int((split < 0).sum()))
 
 
 def _split_of_groups(flat: _Flat, size: int, shares: NDArray[np.float64], seed: int) -> Ints:

@@ -37,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     categories.category_known,
     wording.answer_in_question,
     wording.template_residue,
+    wording.untidy_mention,
     wording.script,
     wording.traditional,
     wording.length_outlier,

@@ -26,8 +26,11 @@ from clwqa_builders.questions.templates import Template, load_templates
 Ints = NDArray[np.int64]
 
 
-class SchemaMismatch(DatasetError):
-    """A table does not have the published schema."""
+SCHEMAS = {
+    **{f"qa/{split}.parquet": QUESTIONS for split in SPLITS},
+    "kg/entities.parquet": ENTITIES,
+    "kg/triples.parquet": TRIPLES,
+}
 
 
 @dataclass(frozen=True)
@@ -49,15 +52,15 @@ class DatasetTables:
     @cached_property
     def questions(self) -> pa.Table:
         """All questions, split after split; row numbers below mean rows of this table."""
-        return pa.concat_tables([self.parquet(f"qa/{split}.parquet", QUESTIONS) for split in SPLITS])
+        return pa.concat_tables([self.parquet(f"qa/{split}.parquet") for split in SPLITS])
 
     @cached_property
     def entities(self) -> pa.Table:
-        return self.parquet("kg/entities.parquet", ENTITIES)
+        return self.parquet("kg/entities.parquet")
 
     @cached_property
     def triples(self) -> pa.Table:
-        return self.parquet("kg/triples.parquet", TRIPLES)
+        return self.parquet("kg/triples.parquet")
 
     @cached_property
     def ontology(self) -> Ontology:
@@ -73,8 +76,12 @@ class DatasetTables:
     def store(self) -> MemoryGraph:
         return open_graph(self.root, self.manifest)
 
-    def parquet(self, name: str, schema: pa.Schema) -> pa.Table:
-        """Read one file and insist on its schema. Raises DatasetError (SchemaMismatch for the schema)."""
+    @cached_property
+    def parquet(self) -> Callable[[str], pa.Table]:
+        """`parquet(name)`: a table of the folder in its published schema. Raises DatasetError."""
+        return cache(self._parquet)
+
+    def _parquet(self, name: str) -> pa.Table:
         path = self.root / name
         try:
             table = pq.read_table(path, use_threads=False)
@@ -82,8 +89,8 @@ class DatasetTables:
             raise DatasetError("the file is missing", fix=REBUILD, file=path) from None
         except (pa.ArrowException, OSError) as error:
             raise DatasetError(f"not a complete Parquet file ({error})", fix=REBUILD, file=path) from None
-        if difference := schema_difference(table.schema, schema):
-            raise SchemaMismatch(difference, fix=REBUILD, file=path)
+        if difference := schema_difference(table.schema, SCHEMAS[name]):
+            raise DatasetError(difference, fix=REBUILD, file=path)
         return table.combine_chunks()
 
     # -- columns of the questions ----------------------------------------------------------------------------

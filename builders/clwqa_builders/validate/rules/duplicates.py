@@ -73,6 +73,8 @@ def jaccard(one: str, other: str) -> float:
 
 def _candidates(texts: list[str], gold: list[tuple[str, ...]]) -> list[tuple[int, int]]:
     """Pairs (earlier, later) with the same gold that agree in a whole band of their MinHash signatures, sorted."""
+    if not texts:
+        return []
     numbers: dict[tuple[str, ...], int] = {}
     answers = np.array([numbers.setdefault(ids, len(numbers)) for ids in gold], dtype=np.uint64)
     signatures = minhash(texts)

@@ -15,7 +15,7 @@ from clwqa_builders.validate.tables import DatasetTables
 @rule(
     "kg-integrity",
     "error",
-    "Entity ids are unique, labels not empty, types and relations known, triples unique, their ends present and of the right types.",
+    "Ids unique, labels filled, types and relations known; triples unique, with both ends, rightly typed.",
 )
 def kg_integrity(tables: DatasetTables) -> Iterator[Fault]:
     yield from _entities(tables)

@@ -10,14 +10,9 @@ import pyarrow.compute as pc
 
 from clwqa_bench.errors import DatasetError
 from clwqa_bench.records import SPLITS, AnswerKind, Direction, Method
-from clwqa_builders.output.schema import ENTITIES, QUESTIONS, TRIPLES
 from clwqa_builders.validate.model import Fault, rule
-from clwqa_builders.validate.tables import DatasetTables, spans
+from clwqa_builders.validate.tables import SCHEMAS, DatasetTables, spans
 
-FILES = {f"qa/{split}.parquet": QUESTIONS for split in SPLITS} | {
-    "kg/entities.parquet": ENTITIES,
-    "kg/triples.parquet": TRIPLES,
-}
 FILLED = ("id", "question", "category", "upper_category", "category_basis", "group_id", "family", "target_element",
           "cypher", "sparql")  # fmt: skip
 NOT_EMPTY = ("answers", "anchors", "standard_paths", "evidence", "sources")
@@ -30,9 +25,9 @@ NOT_EMPTY = ("answers", "anchors", "standard_paths", "evidence", "sources")
 )
 def schema(tables: DatasetTables) -> Iterator[Fault]:
     unreadable = False
-    for name, wanted in FILES.items():
+    for name in SCHEMAS:
         try:
-            tables.parquet(name, wanted)
+            tables.parquet(name)
         except DatasetError as error:
             unreadable = True
             yield Fault("", name, error.what)
@@ -49,7 +44,7 @@ def _values(tables: DatasetTables) -> Iterator[Fault]:
     yield from _rows(tables, pc.less(questions["hops"], 1), "hops", "below 1")
     yield from _closed(tables)
     for split in SPLITS:
-        wrong = pc.not_equal(tables.parquet(f"qa/{split}.parquet", QUESTIONS)["split"], split)
+        wrong = pc.not_equal(tables.parquet(f"qa/{split}.parquet")["split"], split)
         for row in pc.indices_nonzero(wrong).to_pylist():
             yield Fault("", f"qa/{split}.parquet", f"row {row} belongs to another split")
 
