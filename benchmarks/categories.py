@@ -75,7 +75,9 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="Accuracy of the content categories on hand-labelled words.")
     parser.add_argument("labels", type=Path, help="JSON lines: word, explanation, category, second")
-    parser.add_argument("--margin", type=float, default=MARGIN, help="lead needed for a label (default: %(default)s)")
+    parser.add_argument(
+        "--margin", type=float, default=MARGIN, help="lead needed for a label (default: %(default)s)"
+    )
     options = parser.parse_args()
     rows = read(options.labels)
     # Whole glosses: telling the component glosses apart takes the other rows of the dictionary.

@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 1
 """Layout of the question records and the dataset folder; raised by any change a reader could notice."""
 
-SPLITS = ("train", "validation", "test")
-
 AnswerKind = Literal["entity", "passage", "literal"]
 Direction = Literal["out", "in", "both"]
 Method = Literal["template", "llm"]
 Split = Literal["train", "validation", "test"]
+
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 class Record(BaseModel):

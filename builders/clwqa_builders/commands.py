@@ -21,16 +21,23 @@ from clwqa_builders.stages import Finished, build_folder, publish, run_stages, t
 
 DEFAULT_OUT = Path("data/clwqa-100k")
 DEFAULT_SEED = 20260105
+CPUS = os.cpu_count() or 1
 NEED_BYTES = 1 << 30  # stages and the finished dataset, twice while one replaces the other
 
 
 def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the dataset goes.")] = DEFAULT_OUT,
     profile: Annotated[Profile, typer.Option("--profile", help="Which sources to read.")] = "core",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw; the default gives the reference dataset.")] = DEFAULT_SEED,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; the result does not depend on it.")] = os.cpu_count() or 1,
-    supply: Annotated[bool, typer.Option("--supply", help="Only count what could be asked, per template, hop and category.")] = False,
-    allow_shortfall: Annotated[bool, typer.Option("--allow-shortfall", help="Accept fewer questions than the targets.")] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the draw; the default is the reference.")
+    ] = DEFAULT_SEED,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes; the result does not depend on it.")
+    ] = CPUS,
+    supply: Annotated[bool, typer.Option("--supply", help="Only count what could be asked.")] = False,
+    allow_shortfall: Annotated[
+        bool, typer.Option("--allow-shortfall", help="Accept fewer than the targets.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Build the knowledge graph and the questions, validate them, and put the dataset in place.
@@ -44,7 +51,7 @@ def build(
     from clwqa_builders import pipeline
 
     if profile != "core":
-        raise BuildError("only the core profile can be built in this release", fix="use --profile core", field="--profile")
+        raise BuildError("this release builds the core profile", fix="use --profile core", field="--profile")
     plan = pipeline.Plan(_verified(profile), seed, allow_shortfall, workers)
     stages = pipeline.stages(plan)
     with build_folder(out, NEED_BYTES) as work:
@@ -72,8 +79,11 @@ def supply_tables(report: dict[str, Any]) -> Group:
     """Instances per hop x category and per template."""
     by_hop = Table("hop", *CATEGORY_TARGETS, "target", title="instances per hop and category")
     for hop, row in report["hop"].items():
-        by_hop.add_row(hop if hop != "4" else "4+", *(f"{row[c]:,}" for c in CATEGORY_TARGETS), f"{HOP_TARGETS[int(hop)]:,}")
-    by_hop.add_row("all", *(f"{report['category'][c]:,}" for c in CATEGORY_TARGETS), f"{sum(HOP_TARGETS.values()):,}")
+        counts = (f"{row[c]:,}" for c in CATEGORY_TARGETS)
+        by_hop.add_row(hop if hop != "4" else "4+", *counts, f"{HOP_TARGETS[int(hop)]:,}")
+    by_hop.add_row(
+        "all", *(f"{report['category'][c]:,}" for c in CATEGORY_TARGETS), f"{sum(HOP_TARGETS.values()):,}"
+    )
     by_hop.add_row("target", *(f"{n:,}" for n in CATEGORY_TARGETS.values()), "")
     by_template = Table("template", "hops", *CATEGORY_TARGETS, title="instances per template")
     for name, row in sorted(report["template"].items(), key=lambda item: (item[1]["hops"], item[0])):
@@ -88,9 +98,14 @@ def summary(out: Path, finished: dict[str, Finished], changed: bool) -> dict[str
     statistics = orjson.loads((out / "statistics.json").read_bytes())
     validation = orjson.loads((finished["validation"].folder / "validation.json").read_bytes())
     return {
-        "out": out, "changed": changed, "counts": dataset.manifest.counts, "hops": statistics["hops"],
-        "splits": statistics["splits"], "categories": statistics["categories"], "content": dataset.manifest.content,
-        "validation": {o["rule"]: o["count"] for o in validation["outcomes"]},
+        "out": out,
+        "changed": changed,
+        "counts": dataset.manifest.counts,
+        "hops": statistics["hops"],
+        "splits": statistics["splits"],
+        "categories": statistics["categories"],
+        "content": dataset.manifest.content,
+        "validation": {o["rule"]: o["count"] for o in validation["rules"]},
         "seconds": {name: round(f.seconds, 1) for name, f in finished.items() if not f.reused},
     }
 
@@ -103,9 +118,9 @@ def summary_table(data: dict[str, Any]) -> Group:
     counts, hops = data["counts"], data["hops"]
     spent = ", ".join(f"{name} {seconds} s" for name, seconds in data["seconds"].items()) or "nothing to do"
     findings = sum(data["validation"].values())
+    size = f"{counts['questions']:,} questions on {counts['entities']:,} entities and {counts['triples']:,} triples"
     return Group(
-        f"{data['out']}: {counts['questions']:,} questions on {counts['entities']:,} entities and {counts['triples']:,} triples"
-        f" ({'written' if data['changed'] else 'unchanged'}; {spent})",
+        f"{data['out']}: {size} ({'written' if data['changed'] else 'unchanged'}; {spent})",
         "hops: " + ", ".join(f"{hop}: {n:,}" for hop, n in hops.items()),
         table,
         f"validation: 0 errors, {findings:,} warnings and notes from {len(data['validation'])} rules",

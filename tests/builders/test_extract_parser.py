@@ -8,6 +8,9 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clwqa_builders.extract.derivations import parse_derivation
 from clwqa_builders.extract.examples import parse_example
 from clwqa_builders.extract.glosses import parse_gloss
@@ -15,8 +18,6 @@ from clwqa_builders.extract.lexicon import Lexicon, build_lexicon, period_of
 from clwqa_builders.extract.parse import coverage, parse_row, parse_rows
 from clwqa_builders.extract.quotes import requote, requote_title
 from clwqa_builders.extract.records import CrossRef, RawRow
-from hypothesis import given
-from hypothesis import strategies as st
 
 GOLDEN = Path(__file__).parent / "golden"
 CITATION_COLUMNS = (

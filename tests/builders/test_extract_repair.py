@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib.resources import files
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clwqa_builders.extract.numerals import canonical, match_numeral, value
 from clwqa_builders.extract.records import RawRow
 from clwqa_builders.extract.repair import fuse, repair, repair_row, simplify, split_fusion, split_symbols
-from hypothesis import given
-from hypothesis import strategies as st
 
 _TABLE = files("clwqa_builders.extract").joinpath("damage.tsv").read_text(encoding="utf-8")
 REVIEWED = [tuple(line.split("\t")) for line in _TABLE.splitlines()[1:] if line and not line.startswith("#")]

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clwqa_bench.errors import SourceError
 from clwqa_builders.graph.calendar import add_calendar, class_names
 from clwqa_builders.graph.history import agreed_eras, historical_year
@@ -10,8 +13,6 @@ from clwqa_builders.graph.links import name_index, named_persons, order_variants
 from clwqa_builders.graph.tables import GraphTables, short
 from clwqa_builders.graph.words import cjk_only, word_type
 from clwqa_builders.tables import DynastyPair, load_false_variants
-from hypothesis import given
-from hypothesis import strategies as st
 
 HAN = DynastyPair(first_id="43", second_name="汉", begin=-206, end=8, period="西汉")
 
@@ -25,9 +26,17 @@ def era(name: str, begin: str, end: str, dynasty: str = "43") -> dict[str, str]:
     return {"dyn_id": dynasty, "era_name_simp": name, "era_start_year": begin, "era_end_year": end}
 
 
-def reign(name: str, begin: str, dynasty: str = "汉", monarch: str = "武帝", person: str = "刘彻") -> dict[str, str]:
-    return {"reignTitle": name, "dynasty": dynasty, "monarch": monarch, "monarchName": person, "beginYear": begin,
-            "endYear": begin}
+def reign(
+    name: str, begin: str, dynasty: str = "汉", monarch: str = "武帝", person: str = "刘彻"
+) -> dict[str, str]:
+    return {
+        "reignTitle": name,
+        "dynasty": dynasty,
+        "monarch": monarch,
+        "monarchName": person,
+        "beginYear": begin,
+        "endYear": begin,
+    }
 
 
 def test_an_era_enters_when_both_chronologies_agree() -> None:
@@ -35,20 +44,24 @@ def test_an_era_enters_when_both_chronologies_agree() -> None:
     assert (found.name, found.period, found.begin, found.ruler) == ("建元", "西汉", -140, "刘彻")
 
 
-@pytest.mark.parametrize(("first", "second"), [
-    (era("建元", "-139", "-134"), reign("建元", "-137")),  # years too far apart
-    (era("建元", "-139", "-134"), reign("建元", "-140", dynasty="前秦")),  # under another dynasty
-    (era("建元", "-139", "-134", dynasty="133"), reign("建元", "-140")),  # a dynasty that is not paired
-    (era("元光", "-133", "-128"), reign("建元", "-140")),  # another name
-    (era("建元", "", ""), reign("建元", "-140")),  # no years
-])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (era("建元", "-139", "-134"), reign("建元", "-137")),  # years too far apart
+        (era("建元", "-139", "-134"), reign("建元", "-140", dynasty="前秦")),  # under another dynasty
+        (era("建元", "-139", "-134", dynasty="133"), reign("建元", "-140")),  # a dynasty that is not paired
+        (era("元光", "-133", "-128"), reign("建元", "-140")),  # another name
+        (era("建元", "", ""), reign("建元", "-140")),  # no years
+    ],
+)
 def test_an_era_on_which_they_differ_stays_out(first: dict[str, str], second: dict[str, str]) -> None:
     assert agreed_eras([first], [second], [HAN]) == []
 
 
 def test_names_are_read_from_source_without_running_it(tmp_path: Path) -> None:
     file = tmp_path / "terms.py"
-    file.write_text("raise SystemExit('never run')\nclass Term:\n    NAMES: list = ['冬至', '小寒']\n", encoding="utf-8")
+    source = "raise SystemExit('never run')\nclass Term:\n    NAMES: list = ['冬至', '小寒']\n"
+    file.write_text(source, encoding="utf-8")
     assert class_names(file, "Term") == ["冬至", "小寒"]
     with pytest.raises(SourceError, match="no literal list"):
         class_names(file, "Festival")
@@ -56,7 +69,9 @@ def test_names_are_read_from_source_without_running_it(tmp_path: Path) -> None:
 
 def test_three_signs_belong_to_a_term_in_order() -> None:
     graph = GraphTables()
-    add_calendar(graph, ["冬至", "小寒"], ["蚯蚓结", "麋角解", "水泉动", "雁北乡", "鹊始巢", "雉始雊"], ["春节"], "t@1")
+    add_calendar(
+        graph, ["冬至", "小寒"], ["蚯蚓结", "麋角解", "水泉动", "雁北乡", "鹊始巢", "雉始雊"], ["春节"], "t@1"
+    )
     rows = graph.triples().to_pylist()
     pairs = {(r["head"], r["tail"]) for r in rows if r["relation"] == "inSolarTerm"}
     assert ("word:水泉动", "word:冬至") in pairs
@@ -87,9 +102,15 @@ def test_mentions_are_substrings(text: str) -> None:
     assert all(name in text for name in named_persons(text, name_index(["司马迁", "欧阳修"])))
 
 
-@pytest.mark.parametrize(("word", "kind"), [
-    ("守株待兔", "Idiom"), ("拒人于千里之外", "Idiom"), ("八仙过海，各显神通", "Proverb"), ("知之为知之不知为不知", "Proverb"),
-])
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("守株待兔", "Idiom"),
+        ("拒人于千里之外", "Idiom"),
+        ("八仙过海，各显神通", "Proverb"),
+        ("知之为知之不知为不知", "Proverb"),
+    ],
+)
 def test_sayings_that_are_sentences_are_proverbs(word: str, kind: str) -> None:
     assert word_type(word) == kind
 
@@ -101,7 +122,9 @@ def test_a_quotation_is_known_by_its_characters() -> None:
 def test_the_first_label_and_text_stay_and_facts_add_up() -> None:
     graph = GraphTables()
     for row in range(5):
-        graph.node("person:司马迁", "司马迁", "Person", f"s@1#{row}", aliases=["子长"], attributes={"n": str(row)})
+        graph.node(
+            "person:司马迁", "司马迁", "Person", f"s@1#{row}", aliases=["子长"], attributes={"n": str(row)}
+        )
     graph.edge("person:司马迁", "livedIn", "person:司马迁", "s@1#0")
     (entity,) = graph.entities().to_pylist()
     assert entity["aliases"] == ["子长"]
@@ -117,7 +140,9 @@ def test_tables_are_sorted_and_each_triple_is_there_once() -> None:
     graph.symmetric("b", "variantOf", "a", "s@1#0")
     graph.symmetric("a", "variantOf", "b", "s@1#1")
     assert graph.entities()["id"].to_pylist() == ["a", "b"]
-    assert graph.triples().to_pylist() == [{"head": "a", "relation": "variantOf", "tail": "b", "provenance": "s@1#0"}]
+    assert graph.triples().to_pylist() == [
+        {"head": "a", "relation": "variantOf", "tail": "b", "provenance": "s@1#0"}
+    ]
 
 
 def test_a_long_passage_is_labelled_by_its_beginning() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+
+from clwqa_bench.errors import GraphError
+from clwqa_bench.ontology import Ontology
 from clwqa_builders.questions.columns import GraphColumns, Ragged
 from clwqa_builders.questions.instances import BASES, Enumerator, Instances
 from clwqa_builders.questions.mention import Mentions, bracketed, has_paired_marks, passage, period_name
 from clwqa_builders.questions.templates import Template, parse_template
-
-from clwqa_bench.errors import GraphError
-from clwqa_bench.ontology import Ontology
 from tests.builders.question_graph import mini_tables, triple_table
 
 ONTO = Ontology.load()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from clwqa_builders.questions.pattern import Edge, parse_pattern
 
 from clwqa_bench.errors import OntologyError, TemplateError
 from clwqa_bench.ontology import Ontology
+from clwqa_builders.questions.pattern import Edge, parse_pattern
 
 
 @pytest.fixture(scope="module")

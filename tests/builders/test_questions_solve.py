@@ -7,11 +7,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pytest
-from clwqa_builders.questions import solve
-from clwqa_builders.questions.columns import GraphColumns
-from clwqa_builders.questions.compile import cypher_string, to_cypher, to_sparql
-from clwqa_builders.questions.pattern import Pattern, parse_pattern
-from clwqa_builders.questions.solve import answers, bindings, standard_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import Graph, URIRef
@@ -21,6 +16,11 @@ from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.iri import ONTOLOGY, iri
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import PathStep
+from clwqa_builders.questions import solve
+from clwqa_builders.questions.columns import GraphColumns
+from clwqa_builders.questions.compile import cypher_string, to_cypher, to_sparql
+from clwqa_builders.questions.pattern import Pattern, parse_pattern
+from clwqa_builders.questions.solve import answers, bindings, standard_paths
 from tests.builders.question_graph import mini_tables, triple_table
 
 ONTO = Ontology.load()

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clwqa_builders.questions.templates import load_templates, parse_template, question_text
 
 from clwqa_bench.errors import TemplateError
 from clwqa_bench.ontology import Ontology
+from clwqa_builders.questions.templates import load_templates, parse_template, question_text
 
 ONTO = Ontology.load()
 TEMPLATES = load_templates(ONTO)

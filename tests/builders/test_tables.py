@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from clwqa_bench.errors import SourceError
 from clwqa_builders.tables import (
     Period,
     load_author_aliases,
@@ -17,8 +19,6 @@ from clwqa_builders.tables import (
     load_title_typos,
     load_tunes,
 )
-
-from clwqa_bench.errors import SourceError
 
 BOOKS = {book.title: book for book in load_books()}
 SAME_TITLE = load_same_title_works()

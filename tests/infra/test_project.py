@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from clwqa_builders.sources.catalogue import load_catalogue
 
 from clwqa_bench import __version__
+from clwqa_builders.sources.catalogue import load_catalogue
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]

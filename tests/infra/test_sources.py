@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from clwqa_builders.sources import commands
-from clwqa_builders.sources.catalogue import Locator, Source, SourceFile, load_catalogue
-from clwqa_builders.sources.locate import verify
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clwqa_bench.errors import SourceError
+from clwqa_builders.sources import commands
+from clwqa_builders.sources.catalogue import Locator, Source, SourceFile, load_catalogue
+from clwqa_builders.sources.locate import verify
 
 DATA = "守株待兔,韩非子\n".encode()
 ACME = Source(

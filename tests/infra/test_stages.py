@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clwqa_bench.errors import BuildError
 from clwqa_builders.stages import (
     Context,
     Finished,
@@ -26,10 +30,6 @@ from clwqa_builders.stages import (
     run_stages,
     tree,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from clwqa_bench.errors import BuildError
 
 
 def write_numbers(ctx: Context) -> None:

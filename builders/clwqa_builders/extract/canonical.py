@@ -159,10 +159,16 @@ class Canonicaliser:
         title, authors = self.title(citation), self.authors(citation)
         book = self._books.get(title)
         if book is not None:
-            other = next((self._same_title[title, a] for a in authors if (title, a) in self._same_title), None)
-            agrees = not (authors and book.authors) or bool({*book.authors, *book.other_authors} & set(authors))
+            other = next(
+                (self._same_title[title, a] for a in authors if (title, a) in self._same_title), None
+            )
+            agrees = not (authors and book.authors) or bool(
+                {*book.authors, *book.other_authors} & set(authors)
+            )
             conflict = None if agrees or other else "、".join(authors)
-            return self._with_unit(self._curated(other or book, is_other=other is not None), citation, conflict)
+            return self._with_unit(
+                self._curated(other or book, is_other=other is not None), citation, conflict
+            )
         if title in self._tables.tunes:
             topic = f"{title}·{citation.section}" if citation.section else title
             return Place(self._piece(topic, authors, citation), None)
@@ -189,9 +195,17 @@ class Canonicaliser:
 
     def _curated(self, book: Book, *, is_other: bool) -> Work:
         key = f"{book.title}/{book.authors[0]}" if is_other and book.authors else book.title
-        return Work(f"book:{key}", book.title, book.kind, book.authors, _ROLE.get(book.role, "authoredBy"),
-                    book.period or None, book.domain or None,
-                    () if is_other else tuple(a for a in book.aliases if "/" not in a), curated=True)
+        return Work(
+            f"book:{key}",
+            book.title,
+            book.kind,
+            book.authors,
+            _ROLE.get(book.role, "authoredBy"),
+            book.period or None,
+            book.domain or None,
+            () if is_other else tuple(a for a in book.aliases if "/" not in a),
+            curated=True,
+        )
 
     def _is_book(self, title: str) -> bool:
         return self._book_uses[title] / max(self._uses[title], 1) >= BOOK_SHARE
@@ -217,8 +231,15 @@ class Canonicaliser:
         period = self.period(citation.period)
         classical = bool(authors) and (self.person_period(authors[0]) or period) not in (None, _MODERN)
         literary = classical or citation.genre in _POETRY or title.split("·")[0] in self._tables.tunes
-        return Work(f"piece:{owner}/{title}", title, "Piece", authors, "authoredBy",
-                    None if authors else period, "arts_literature" if literary else None)
+        return Work(
+            f"piece:{owner}/{title}",
+            title,
+            "Piece",
+            authors,
+            "authoredBy",
+            None if authors else period,
+            "arts_literature" if literary else None,
+        )
 
     def _voted_author(self, title: str) -> tuple[str, ...]:
         winner = _winner(self._author_votes[title])
@@ -231,7 +252,9 @@ class Canonicaliser:
         name = "·".join(parts)
         is_piece = work.kind == "Collection" and citation.section is not None
         kind = "Piece" if is_piece else "Chapter"
-        unit = Unit(f"{kind.lower()}:{work.id.removeprefix('book:')}#{name}", f"{work.title}·{name}", kind, work.id)
+        unit = Unit(
+            f"{kind.lower()}:{work.id.removeprefix('book:')}#{name}", f"{work.title}·{name}", kind, work.id
+        )
         return Place(work, unit, conflict)
 
 

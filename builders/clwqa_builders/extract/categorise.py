@@ -154,7 +154,11 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[Entry]:
         if not header_read:
             if tuple(cells) != COLUMNS:
                 raise SourceError(
-                    f"the header is {cells}", fix=f"start with {COLUMNS}", file=path, line=number, field="header"
+                    f"the header is {cells}",
+                    fix=f"start with {COLUMNS}",
+                    file=path,
+                    line=number,
+                    field="header",
                 )
             header_read = True
             continue
@@ -164,7 +168,10 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[Entry]:
             if first != number:
                 raise SourceError(
                     f"{entry.term} is already a {place} term of {entry.slug} on line {first}",
-                    fix="keep one of the two lines", file=path, line=number, field="term",
+                    fix="keep one of the two lines",
+                    file=path,
+                    line=number,
+                    field="term",
                 )
         yield entry
 
@@ -190,13 +197,16 @@ def _entry(path: Path, line: int, cells: Sequence[str]) -> Entry:
         raise fault("field", f"{field!r} is no field", f"use one of {', '.join(get_args(TermField))}")
     if len(term) == 1 and field != "word" and slug != NO_CATEGORY and note != REVIEWED:
         raise fault(
-            "field", f"one character ({term}) searched in glosses",
+            "field",
+            f"one character ({term}) searched in glosses",
             f"use the field 'word', or put '{REVIEWED}' in the note once the glosses it hits have been read",
         )
     return Entry(term, slug, weight, cast(TermField, field))
 
 
-def categorise(word: str, sense: str, components: Sequence[tuple[str, str]], lexicon: Lexicon) -> Categorisation:
+def categorise(
+    word: str, sense: str, components: Sequence[tuple[str, str]], lexicon: Lexicon
+) -> Categorisation:
     """Score the categories of one word from itself, its sense and the glosses of its components.
 
     Deterministic; ties are ordered by slug.  Never raises for any text.

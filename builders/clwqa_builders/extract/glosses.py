@@ -31,7 +31,9 @@ _STARTS_DEFINITION = re.compile(
     r"春秋|战国|秦[国朝]|汉[朝代]|唐[朝代]|宋[朝代]|晋[朝代]|西汉|东汉|西晋|东晋|三国|南朝|北朝|明[朝代]|清[朝代]|用[于作来]|表示|意思|语气|副词|助词|代词|量词|连词|介词|语助|叹词|人名|地名|山名|水名|星名"
 )
 # How running text goes on after any noun, even a long piece of the word.
-_CONTINUES = re.compile(r"[的地得着了过们之其和与跟及或而且但则却也都又还就把被让使令像象似]|[上中里下内外]|永远|已经|是|没有")
+_CONTINUES = re.compile(
+    r"[的地得着了过们之其和与跟及或而且但则却也都又还就把被让使令像象似]|[上中里下内外]|永远|已经|是|没有"
+)
 _FIGURATIVE = re.compile(r"比喻|形容|表示|[泛特借旧原也]?指|犹|谓|喻|后|同“|参见|亦作|常|旧时|用[来以于]")
 _ENDS_DEFINITION = re.compile(
     r"(?:的样子|貌|的意思|之意|的声音|的代称|的别称|的通称|的统称|的总称|之称|的人|的地方|的东西|之类|的一种|名)$"
@@ -143,7 +145,9 @@ def _defines_by_exclusion(
     synonyms = re.split(r"[，、]", meaning)
     joined = piece + meaning[0] in bonds
     if all(0 < len(synonym) <= 4 for synonym in synonyms):
-        return piece not in _FUNCTION_WORDS and not (joined and len(synonyms[0]) > 2 and piece not in synonyms[0])
+        return piece not in _FUNCTION_WORDS and not (
+            joined and len(synonyms[0]) > 2 and piece not in synonyms[0]
+        )
     return not (joined or _RUNS_ON.match(meaning) or _FIGURATIVE.match(following))
 
 
@@ -162,7 +166,9 @@ def _component_sentence(
     pieces = [piece for pieces, _ in found for piece in pieces]
     if len(set(pieces)) != len(pieces):
         return None
-    if not _defines_by_form(found, bonds) and not (following and _defines_by_exclusion(found, word, following, bonds)):
+    if not _defines_by_form(found, bonds) and not (
+        following and _defines_by_exclusion(found, word, following, bonds)
+    ):
         return None
     return [(piece, meaning) for pieces, meaning in found for piece in pieces]
 

@@ -44,7 +44,7 @@ def _phrase_start(clause: str, word: str) -> int:
 
 
 def requote(text: str, word: str = "") -> str:
-    """Put “ before the phrase of every ” that lacks it (意译为无间” -> 意译为“无间”), and ： between 曰 and a quotation.
+    """Put “ before the phrase of every ” that lacks it (意译为无间” -> 意译为“无间”), and ： between 曰 and speech.
 
     ``word`` is the headword: when it stands right before the ” it is the quoted phrase.
     """

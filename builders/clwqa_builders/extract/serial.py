@@ -35,12 +35,23 @@ def _row(data: dict[str, Any]) -> ParsedRow:
     derivation, example, gloss = data["derivation"], data["example"], data["gloss"]
     return ParsedRow(
         raw=RawRow(**data["raw"]),
-        derivation=Derivation(derivation["kind"], tuple(Citation(**c) for c in derivation["citations"]),
-                              derivation["allusion"], _refs(derivation["crossrefs"])),
-        example=None if example is None else Example(
-            example["text"], None if example["citation"] is None else Citation(**example["citation"])),
-        gloss=Gloss(gloss["text"], gloss["sense"], tuple((p, t) for p, t in gloss["components"]),
-                    _refs(gloss["crossrefs"])),
+        derivation=Derivation(
+            derivation["kind"],
+            tuple(Citation(**c) for c in derivation["citations"]),
+            derivation["allusion"],
+            _refs(derivation["crossrefs"]),
+        ),
+        example=None
+        if example is None
+        else Example(
+            example["text"], None if example["citation"] is None else Citation(**example["citation"])
+        ),
+        gloss=Gloss(
+            gloss["text"],
+            gloss["sense"],
+            tuple((p, t) for p, t in gloss["components"]),
+            _refs(gloss["crossrefs"]),
+        ),
     )
 
 

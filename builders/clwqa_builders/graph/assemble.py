@@ -17,9 +17,6 @@ from clwqa_builders.graph.links import add_mentions, add_order_variants
 from clwqa_builders.graph.tables import GraphTables
 from clwqa_builders.graph.words import add_crossrefs, add_word
 
-DERIVED = "repo:derived"
-TABLES = "repo:tables"
-
 
 @dataclass(frozen=True, slots=True)
 class CalendarNames:
@@ -40,39 +37,63 @@ def all_citations(rows: Sequence[ParsedRow]) -> list[Citation]:
     return found
 
 
-def assemble(rows: Sequence[ParsedRow], tables: Tables, categories: Mapping[str, Categorisation],
-             eras: Sequence[AgreedEra], calendar: CalendarNames, ontology: Ontology,
-             versions: dict[str, str]) -> tuple[pa.Table, pa.Table]:
+def assemble(
+    rows: Sequence[ParsedRow],
+    tables: Tables,
+    categories: Mapping[str, Categorisation],
+    eras: Sequence[AgreedEra],
+    calendar: CalendarNames,
+    ontology: Ontology,
+    spellings: Mapping[str, str],
+    versions: dict[str, str],
+) -> tuple[pa.Table, pa.Table]:
     """Entity and triple tables (schemas of graph/tables.py), sorted; pure: same inputs, same rows.
 
-    ``categories`` maps a word to its content categorisation; ``versions`` maps a source id to its version.
+    ``categories`` maps a word to its content categorisation, ``spellings`` a word to its form with commas,
+    ``versions`` a source id to its version.
     """
     graph = GraphTables()
-    add_categories(graph, ontology)
-    add_periods(graph, tables.periods, TABLES)
+    own = f"tables@{versions['tables']}"  # the repository's tables, and what is computed with them
+    add_categories(graph, ontology, own)
+    add_periods(graph, tables.periods, own)
     canon = Canonicaliser(all_citations(rows), tables)
     for row in rows:
-        add_word(graph, row, canon, versions)
+        add_word(graph, row, canon, versions, spellings.get(row.raw.word))
+    add_order_variants(graph, tables.false_variants, own)
     for row in rows:
         add_crossrefs(graph, row, versions)
     for word, categorisation in sorted(categories.items()):
         if categorisation.label:
-            graph.edge(f"word:{word}", "belongsToCategory", f"category:{categorisation.label}", DERIVED)
-            graph.node(f"word:{word}", word, "Idiom", DERIVED, attributes={
-                "category_margin": f"{categorisation.margin:g}",
-                "category_terms": "、".join(sorted({m[0] for m in categorisation.matched if m[1] == categorisation.label}))})
-    add_order_variants(graph, tables.false_variants, DERIVED)
+            graph.edge(f"word:{word}", "belongsToCategory", f"category:{categorisation.label}", own)
+            terms = sorted(
+                {match.term for match in categorisation.matched if match.slug == categorisation.label}
+            )
+            graph.node(
+                f"word:{word}",
+                word,
+                "Idiom",
+                own,
+                attributes={
+                    "category_margin": f"{categorisation.margin:g}",
+                    "category_terms": "、".join(terms),
+                },
+            )
     add_eras(graph, eras, f"chinese-history-toolkits@{versions['chinese-history-toolkits']}")
-    add_calendar(graph, list(calendar.terms), list(calendar.signs), list(calendar.festivals),
-                 f"tyme4py@{versions['tyme4py']}")
-    add_mentions(graph, DERIVED)
+    add_calendar(
+        graph,
+        list(calendar.terms),
+        list(calendar.signs),
+        list(calendar.festivals),
+        f"tyme4py@{versions['tyme4py']}",
+    )
+    add_mentions(graph, own)
     return graph.entities(), graph.triples()
 
 
-def add_categories(graph: GraphTables, ontology: Ontology) -> None:
+def add_categories(graph: GraphTables, ontology: Ontology, origin: str) -> None:
     """The five upper and eight sub-categories of the ontology."""
     for category in ontology.categories:
         kind = "SubCategory" if category.upper else "UpperCategory"
-        graph.node(f"category:{category.slug}", category.zh, kind, "repo:ontology", aliases=[category.en])
+        graph.node(f"category:{category.slug}", category.zh, kind, origin, aliases=[category.en])
         if category.upper:
-            graph.edge(f"category:{category.slug}", "subCategoryOf", f"category:{category.upper}", "repo:ontology")
+            graph.edge(f"category:{category.slug}", "subCategoryOf", f"category:{category.upper}", origin)

@@ -37,8 +37,9 @@ def historical_year(astronomical: float) -> int:
     return year if year > 0 else year - 1
 
 
-def agreed_eras(eras: Iterable[Mapping[str, str]], reigns: Iterable[Mapping[str, str]],
-                pairs: Iterable[DynastyPair]) -> list[AgreedEra]:
+def agreed_eras(
+    eras: Iterable[Mapping[str, str]], reigns: Iterable[Mapping[str, str]], pairs: Iterable[DynastyPair]
+) -> list[AgreedEra]:
     """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms.
 
     ``eras`` rows have dyn_id, era_name_simp, era_start_year, era_end_year (astronomical); ``reigns`` rows have
@@ -61,9 +62,18 @@ def agreed_eras(eras: Iterable[Mapping[str, str]], reigns: Iterable[Mapping[str,
             for first, second, low, high, period in allowed:
                 if era["dyn_id"] == first and reign["dynasty"] == second and low <= begin <= high:
                     key = (era["era_name_simp"], period, begin)
-                    accepted.setdefault(key, AgreedEra(era["era_name_simp"], period, begin, end,
-                                                       reign["monarchName"] or None, reign["monarch"] or None,
-                                                       str(number)))
+                    accepted.setdefault(
+                        key,
+                        AgreedEra(
+                            era["era_name_simp"],
+                            period,
+                            begin,
+                            end,
+                            reign["monarchName"] or None,
+                            reign["monarch"] or None,
+                            str(number),
+                        ),
+                    )
     return [accepted[key] for key in sorted(accepted)]
 
 
@@ -76,9 +86,17 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def add_periods(graph: GraphTables, periods: Iterable[Period], origin: str) -> None:
     """The period tree with its years."""
     for period in periods:
-        graph.node(f"period:{period.id}", period.label, period.kind, origin, aliases=period.aliases,
-                   attributes={"begin": None if period.begin is None else str(period.begin),
-                               "end": None if period.end is None else str(period.end)})
+        graph.node(
+            f"period:{period.id}",
+            period.label,
+            period.kind,
+            origin,
+            aliases=period.aliases,
+            attributes={
+                "begin": None if period.begin is None else str(period.begin),
+                "end": None if period.end is None else str(period.end),
+            },
+        )
     for period in periods:
         if period.parent:
             graph.edge(f"period:{period.id}", "subPeriodOf", f"period:{period.parent}", origin)
@@ -88,12 +106,23 @@ def add_eras(graph: GraphTables, eras: Iterable[AgreedEra], origin: str) -> None
     """Era -> dynasty, era -> ruler, ruler -> dynasty."""
     for era in eras:
         row = f"{origin}#{era.row}"
-        node = graph.node(f"era:{era.period}/{era.name}/{era.begin}", era.name, "Era", row,
-                          attributes={"begin": str(era.begin), "end": str(era.end)})
+        node = graph.node(
+            f"era:{era.period}/{era.name}/{era.begin}",
+            era.name,
+            "Era",
+            row,
+            attributes={"begin": str(era.begin), "end": str(era.end)},
+        )
         graph.edge(node, "subPeriodOf", f"period:{era.period}", row)
         if era.ruler:
             title = f"{era.period}{era.ruler_title}" if era.ruler_title else None
-            ruler = graph.node(f"person:{era.ruler}", era.ruler, "Person", row,
-                               aliases=[title] if title else (), attributes={"ruler_title": era.ruler_title})
+            ruler = graph.node(
+                f"person:{era.ruler}",
+                era.ruler,
+                "Person",
+                row,
+                aliases=[title] if title else (),
+                attributes={"ruler_title": era.ruler_title},
+            )
             graph.edge(node, "proclaimedBy", ruler, row)
             graph.edge(ruler, "ruledIn", f"period:{era.period}", row)

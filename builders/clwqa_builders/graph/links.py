@@ -33,7 +33,7 @@ def named_persons(text: str, by_prefix: dict[str, list[str]]) -> list[str]:
     """Names occurring in the text, longest match first, left to right; see :func:`name_index`."""
     found, position = [], 0
     while position + SAFE_NAME_LENGTH <= len(text):
-        for name in by_prefix.get(text[position:position + SAFE_NAME_LENGTH], ()):
+        for name in by_prefix.get(text[position : position + SAFE_NAME_LENGTH], ()):
             if text.startswith(name, position):
                 found.append(name)
                 position += len(name) - 1
@@ -53,7 +53,7 @@ def name_index(names: Iterable[str]) -> dict[str, list[str]]:
 
 def add_order_variants(graph: GraphTables, opposites: Collection[frozenset[str]], origin: str) -> None:
     """variantOf edges between idioms that are rearrangements of one another."""
-    words = [label for _, label, _ in graph.nodes_of("Idiom")]
+    words = [id.removeprefix("word:") for id, _, _ in graph.nodes_of("Idiom")]
     for one, other in order_variants(words, opposites):
         graph.symmetric(f"word:{one}", "variantOf", f"word:{other}", origin)
 

@@ -44,8 +44,17 @@ class GraphTables:
         self._nodes: dict[str, _Node] = {}
         self._edges: dict[tuple[str, str, str], str] = {}
 
-    def node(self, id: str, label: str, type: str, provenance: str, *, text: str = "",
-             aliases: Iterable[str] = (), attributes: Mapping[str, str | None] | None = None) -> str:
+    def node(
+        self,
+        id: str,
+        label: str,
+        type: str,
+        provenance: str,
+        *,
+        text: str = "",
+        aliases: Iterable[str] = (),
+        attributes: Mapping[str, str | None] | None = None,
+    ) -> str:
         """Add a node, or add facts to it when it exists; the first label, type and text stay.  Returns its id."""
         node = self._nodes.get(id)
         if node is None:
@@ -66,6 +75,10 @@ class GraphTables:
         """Add a symmetric relation in its one stored direction."""
         self.edge(min(one, other), relation, max(one, other), provenance)
 
+    def has_symmetric(self, one: str, relation: str, other: str) -> bool:
+        """Whether :meth:`symmetric` has added this edge."""
+        return (min(one, other), relation, max(one, other)) in self._edges
+
     def has(self, id: str) -> bool:
         return id in self._nodes
 
@@ -79,22 +92,27 @@ class GraphTables:
     def entities(self) -> pa.Table:
         """The entity table, sorted by id."""
         items = sorted(self._nodes.items())
-        return pa.Table.from_pydict({
-            "id": [i for i, _ in items],
-            "label": [n.label for _, n in items],
-            "type": [n.type for _, n in items],
-            "aliases": [sorted(n.aliases) for _, n in items],
-            "text": [n.text for _, n in items],
-            "attributes": [[{"key": k, "value": v} for k, v in sorted(n.attributes)] for _, n in items],
-            "provenance": [_provenance(n) for _, n in items],
-        }, schema=ENTITY_SCHEMA)
+        return pa.Table.from_pydict(
+            {
+                "id": [i for i, _ in items],
+                "label": [n.label for _, n in items],
+                "type": [n.type for _, n in items],
+                "aliases": [sorted(n.aliases) for _, n in items],
+                "text": [n.text for _, n in items],
+                "attributes": [[{"key": k, "value": v} for k, v in sorted(n.attributes)] for _, n in items],
+                "provenance": [_provenance(n) for _, n in items],
+            },
+            schema=ENTITY_SCHEMA,
+        )
 
     def triples(self) -> pa.Table:
         """The triple table, sorted by (head, relation, tail)."""
         items = sorted(self._edges.items())
         columns = [[key[i] for key, _ in items] for i in range(3)]
-        return pa.Table.from_arrays([*(pa.array(c, pa.string()) for c in columns),
-                                     pa.array([p for _, p in items], pa.string())], schema=TRIPLE_SCHEMA)
+        return pa.Table.from_arrays(
+            [*(pa.array(c, pa.string()) for c in columns), pa.array([p for _, p in items], pa.string())],
+            schema=TRIPLE_SCHEMA,
+        )
 
 
 def _provenance(node: _Node) -> str:

@@ -9,8 +9,18 @@ from clwqa_builders.extract.records import Citation, CrossRef, Example, Gloss, P
 from clwqa_builders.graph.tables import GraphTables, digest, short
 
 _CJK = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff〇]")
-_XREF_RELATION = {"同": "sameMeaningAs", "犹言": "sameMeaningAs", "犹": "sameMeaningAs", "即": "sameMeaningAs",
-                  "亦作": "variantOf", "见": "seeAlso", "参见": "seeAlso"}
+_XREF_RELATION = {
+    "同": "sameMeaningAs",
+    "犹言": "sameMeaningAs",
+    "犹": "sameMeaningAs",
+    "即": "sameMeaningAs",
+    "亦作": "variantOf",
+    "见": "seeAlso",
+    "参见": "seeAlso",
+}
+
+
+MIN_QUOTATION = 2  # han characters; less is a remnant
 
 
 def cjk_only(text: str) -> str:
@@ -23,14 +33,30 @@ def word_type(word: str) -> str:
     return "Proverb" if re.search(r"[，,；。]", word) or len(word) > 8 else "Idiom"
 
 
-def add_word(graph: GraphTables, row: ParsedRow, canon: Canonicaliser, versions: dict[str, str]) -> None:
-    """Everything one row says, added to the graph."""
+def add_word(
+    graph: GraphTables,
+    row: ParsedRow,
+    canon: Canonicaliser,
+    versions: dict[str, str],
+    spelling: str | None = None,
+) -> None:
+    """Everything one row says, added to the graph; ``spelling`` is the word with its commas, when it has any."""
     raw = row.raw
     origin = f"{raw.source}@{versions[raw.source]}#{raw.row_id}"
+    label = spelling or raw.word
     word = graph.node(
-        f"word:{raw.word}", raw.word, word_type(raw.word), origin,
-        attributes={"pinyin": raw.pinyin, "raw_derivation": raw.derivation, "raw_example": raw.example,
-                    "raw_explanation": raw.explanation})
+        f"word:{raw.word}",
+        label,
+        word_type(label),
+        origin,
+        aliases=[raw.word],
+        attributes={
+            "pinyin": raw.pinyin,
+            "raw_derivation": raw.derivation,
+            "raw_example": raw.example,
+            "raw_explanation": raw.explanation,
+        },
+    )
     _add_gloss(graph, word, raw.word, row.gloss, origin)
     for ordinal, citation in enumerate(row.derivation.citations, 1):
         _add_citation(graph, word, citation, canon, origin, role="origin", ordinal=ordinal)
@@ -56,6 +82,8 @@ def add_crossref(graph: GraphTables, word: str, ref: CrossRef, origin: str) -> N
     if not graph.has(target):
         graph.node(target, ref.target, "Word", origin)
     relation = _XREF_RELATION[ref.kind]
+    if graph.has_symmetric(f"word:{word}", "variantOf", target):
+        return  # a variant means the same: one edge says it
     if relation == "seeAlso":
         graph.edge(f"word:{word}", relation, target, origin)
     else:
@@ -72,8 +100,14 @@ def _filled_in(example: Example, word: str) -> Citation:
 
 def _add_gloss(graph: GraphTables, word: str, label: str, gloss: Gloss, origin: str) -> None:
     if gloss.sense:
-        meaning = graph.node(f"expl:{digest(label, gloss.sense)}", short(gloss.sense), "Explanation", origin,
-                             text=gloss.sense, attributes={"gloss": gloss.text})
+        meaning = graph.node(
+            f"expl:{digest(label, gloss.sense)}",
+            short(gloss.sense),
+            "Explanation",
+            origin,
+            text=gloss.sense,
+            attributes={"gloss": gloss.text},
+        )
         graph.edge(word, "hasExplanation", meaning, origin)
     for piece, text in gloss.components:
         kind = "Character" if len(piece) == 1 else "DictionaryWord"
@@ -84,24 +118,47 @@ def _add_gloss(graph: GraphTables, word: str, label: str, gloss: Gloss, origin: 
         graph.edge(word, "hasComponentGloss", meaning, origin)
 
 
-def _add_citation(graph: GraphTables, word: str, citation: Citation, canon: Canonicaliser, origin: str, *,
-                  role: str, ordinal: int) -> None:
+def _add_citation(
+    graph: GraphTables,
+    word: str,
+    citation: Citation,
+    canon: Canonicaliser,
+    origin: str,
+    *,
+    role: str,
+    ordinal: int,
+) -> None:
     place = canon.place(citation)
     add_place(graph, place, citation, canon, origin)
     record = graph.node(
         f"cite:{digest(word, role, str(ordinal), place.id, citation.quotation or '')}",
-        citation_label(citation), "Source", origin,
-        attributes={"role": role, "ordinal": str(ordinal), "genre": citation.genre, "via": citation.via,
-                    "quotes_work": citation.quotes_work, "commentary": citation.commentary,
-                    "author_as_printed": citation.author, "period_as_printed": citation.period,
-                    "author_contradicts_table": place.conflict})
+        citation_label(citation),
+        "Source",
+        origin,
+        attributes={
+            "role": role,
+            "ordinal": str(ordinal),
+            "genre": citation.genre,
+            "via": citation.via,
+            "quotes_work": citation.quotes_work,
+            "commentary": citation.commentary,
+            "author_as_printed": citation.author,
+            "period_as_printed": citation.period,
+            "author_contradicts_table": place.conflict,
+        },
+    )
     graph.edge(word, "hasCitation" if role == "origin" else "hasExample", record, origin)
     graph.edge(record, "citesWork", place.id, origin)
     if role == "origin":
         graph.edge(word, "hasSource", place.id, origin)
-    if citation.quotation and len(cjk_only(citation.quotation)) >= 2:
-        quotation = graph.node(f"quot:{digest(cjk_only(citation.quotation))}", short(citation.quotation), "Quotation",
-                               origin, text=citation.quotation)
+    if citation.quotation and len(cjk_only(citation.quotation)) >= MIN_QUOTATION:
+        quotation = graph.node(
+            f"quot:{digest(cjk_only(citation.quotation))}",
+            short(citation.quotation),
+            "Quotation",
+            origin,
+            text=citation.quotation,
+        )
         graph.edge(record, "citesQuotation", quotation, origin)
         graph.edge(quotation, "inContentUnit", place.id, origin)
         if role == "origin":
@@ -125,12 +182,19 @@ def citation_label(citation: Citation) -> str:
     return f"{head}《{title}》{citation.locator or ''}"
 
 
-def add_place(graph: GraphTables, place: Place, citation: Citation, canon: Canonicaliser, origin: str) -> None:
+def add_place(
+    graph: GraphTables, place: Place, citation: Citation, canon: Canonicaliser, origin: str
+) -> None:
     """The work, its creators and period, and the unit."""
     add_work(graph, place.work, creator_relation(place.work, citation), canon, origin)
     if place.unit is not None:
-        graph.node(place.unit.id, place.unit.label, place.unit.kind, origin,
-                   attributes={"section": citation.section, "locator": citation.locator})
+        graph.node(
+            place.unit.id,
+            place.unit.label,
+            place.unit.kind,
+            origin,
+            attributes={"section": citation.section, "locator": citation.locator},
+        )
         graph.edge(place.unit.id, "partOf", place.work.id, origin)
     elif place.work.kind == "Piece":
         graph.node(place.work.id, place.work.title, "Piece", origin, attributes={"genre": citation.genre})
@@ -138,8 +202,14 @@ def add_place(graph: GraphTables, place: Place, citation: Citation, canon: Canon
 
 def add_work(graph: GraphTables, work: Work, creator: str, canon: Canonicaliser, origin: str) -> None:
     """A work with its creators, its period and its source domain."""
-    graph.node(work.id, work.title, work.kind, origin, aliases=work.aliases,
-               attributes={"author_checked": "yes" if work.curated else None})
+    graph.node(
+        work.id,
+        work.title,
+        work.kind,
+        origin,
+        aliases=work.aliases,
+        attributes={"author_checked": "yes" if work.curated else None},
+    )
     for name in work.authors:
         person = graph.node(f"person:{name}", name, "Person", origin)
         graph.edge(work.id, creator, person, origin)

@@ -38,9 +38,14 @@ def rake(row_totals: Counts, column_targets: Counts, capacity: Counts) -> Counts
     table = np.where(cap > 0, np.maximum(table, 1e-9), 0.0)
     for _ in range(RAKING_ROUNDS):
         sums = table.sum(axis=0)
-        table = np.minimum(table * np.divide(column_targets, sums, out=np.ones_like(sums), where=sums > 0), cap)
-        table = np.vstack([_fill_row(row, total, bound) for row, total, bound in zip(table, rows, cap, strict=True)])
-    return np.vstack([round_to(row, int(total), bound) for row, total, bound in zip(table, rows, capacity, strict=True)])
+        table = np.minimum(
+            table * np.divide(column_targets, sums, out=np.ones_like(sums), where=sums > 0), cap
+        )
+        table = np.vstack(
+            [_fill_row(row, total, bound) for row, total, bound in zip(table, rows, cap, strict=True)]
+        )
+    filled = zip(table, rows, capacity, strict=True)
+    return np.vstack([round_to(row, int(total), bound) for row, total, bound in filled])
 
 
 def _fill_row(row: NDArray[np.float64], total: float, bound: NDArray[np.float64]) -> NDArray[np.float64]:

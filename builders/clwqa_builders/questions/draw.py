@@ -97,8 +97,9 @@ def _rank(value: NDArray[np.uint64], *keys: Ints, tie: NDArray[np.uint64] | None
     return rank
 
 
-def _take(pool: Pool, order: Ints, quotas: Counts, hop_totals: Counts,
-          shares: NDArray[np.float64]) -> tuple[Ints, Counts]:
+def _take(
+    pool: Pool, order: Ints, quotas: Counts, hop_totals: Counts, shares: NDArray[np.float64]
+) -> tuple[Ints, Counts]:
     """Walk the cells, scarcest first, taking instances up to the quotas and caps."""
     got = np.zeros_like(quotas)
     template_cap = np.floor(TEMPLATE_SHARE * np.outer(shares, hop_totals)).astype(int).tolist()
@@ -111,7 +112,8 @@ def _take(pool: Pool, order: Ints, quotas: Counts, hop_totals: Counts,
     template_of, fact_of = pool.template.tolist(), pool.fact.tolist()
     for word_cap in WORD_CAPS:
         for (split, hop, category), members in sorted(
-                by_cell.items(), key=lambda item: (len(item[1]) / max(1, quotas[item[0]]), item[0])):
+            by_cell.items(), key=lambda item: (len(item[1]) / max(1, quotas[item[0]]), item[0])
+        ):
             need = int(quotas[split, hop, category] - got[split, hop, category])
             left = []
             for position, i in enumerate(members):
@@ -138,7 +140,9 @@ def _take(pool: Pool, order: Ints, quotas: Counts, hop_totals: Counts,
 
 def _cells(pool: Pool, order: Ints) -> dict[tuple[int, int, int], list[int]]:
     cells: dict[tuple[int, int, int], list[int]] = {}
-    keys = zip(pool.split[order].tolist(), pool.hop[order].tolist(), pool.category[order].tolist(), strict=True)
+    keys = zip(
+        pool.split[order].tolist(), pool.hop[order].tolist(), pool.category[order].tolist(), strict=True
+    )
     for key, i in zip(keys, order.tolist(), strict=True):
         cells.setdefault(key, []).append(i)
     return cells

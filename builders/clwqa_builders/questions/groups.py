@@ -36,7 +36,9 @@ def joined_by(members: Ints, keys: Ints) -> tuple[Ints, Ints]:
     return members[:-1][same], members[1:][same]
 
 
-def assign_splits(weights: NDArray[np.float64], shares: NDArray[np.float64], priority: NDArray[np.uint64]) -> Ints:
+def assign_splits(
+    weights: NDArray[np.float64], shares: NDArray[np.float64], priority: NDArray[np.uint64]
+) -> Ints:
     """Split of each group so that every stratum of the supply is shared out in proportion.
 
     ``weights`` is (groups x strata): usable questions per stratum; heavy groups are placed first, each into the split

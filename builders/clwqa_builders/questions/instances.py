@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clwqa_bench.ontology import Ontology
+from clwqa_bench.text import comparison_key
 from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, Ragged
 from clwqa_builders.questions.mention import MASK, Mentions
 from clwqa_builders.questions.solve import Table, bindings
@@ -22,6 +23,8 @@ from clwqa_builders.questions.templates import WORKS, Basis, CategoryRule, Templ
 RING_MULTIPLIER = 2_654_435_761  # Knuth's multiplicative hash: a fixed shuffle of entity numbers
 
 MAX_MENTION = 200  # characters; a longer passage makes no question
+
+SHORTEST_WORD = 3  # characters of a word whose occurrence in its own gloss makes the gloss circular
 
 BASES: tuple[Basis, ...] = ("source", "content", "fixed")
 
@@ -179,11 +182,13 @@ class Enumerator:
         """The rows that name their anchors clearly and do not give the answer away, and the names."""
         masked = {anchor: found.values(word) for anchor, word in template.filters.mask.items()}
         named = {row: self._mentions(template, row, found.anchors, masked) for row in rows.tolist()}
-        bearers = Counter(named.values())  # masked passages may come to read alike
+        bearers = Counter(map(_letters, named.values()))  # masked passages may come to read alike
         kept = [
             (row, texts)
             for row, texts in named.items()
-            if texts and bearers[texts] == 1 and self._is_fair(template, texts, answers[row].tolist())
+            if texts
+            and bearers[_letters(texts)] == 1
+            and self._is_fair(template, texts, answers[row].tolist())
         ]
         columns = zip(*(texts for _, texts in kept), strict=True) if kept else [()] * len(template.anchors)
         clear = np.array([row for row, _ in kept], dtype=np.int64)
@@ -211,10 +216,21 @@ class Enumerator:
         return tuple(found)
 
     def _is_fair(self, template: Template, mentions: Sequence[str], answers: Sequence[int]) -> bool:
-        asked = "\n".join(mentions)
         if template.spec.answer_kind == "passage" and not all(map(self.mentions.is_sound, answers)):
             return False
+        if template.spec.target_element == "Explanation" and any(
+            len(mention) >= SHORTEST_WORD and mention in self.graph.texts[a]
+            for a in answers
+            for mention in mentions
+        ):
+            return False  # a gloss that explains the word by itself
+        asked = "\n".join(map(comparison_key, mentions))
         if any(name in asked for a in answers for name in self.mentions.names(a)):
             return False
         bound = template.filters.max_shared
         return bound is None or all(len(set(self.graph.labels[a]) & set(asked)) <= bound for a in answers)
+
+
+def _letters(texts: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Mentions without punctuation: what makes two questions the same to a reader."""
+    return tuple("".join(filter(str.isalnum, text)) for text in texts or ())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.records import Anchor, Answer, Generator, Question, TripleRef
+from clwqa_bench.records import Anchor, Answer, Generator, Question, Split, TripleRef
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.compile import to_cypher, to_sparql
 from clwqa_builders.questions.instances import BASES, Instances
@@ -28,7 +29,7 @@ class Maker:
     source_of: Mapping[tuple[str, str, str], tuple[str, ...]]
     seed: int
 
-    def question(self, instances: Instances, row: int, split: str, group: int) -> Question:
+    def question(self, instances: Instances, row: int, split: Split, group: int) -> Question:
         """The record; its paths and evidence come from executing the pattern on the store."""
         template, ids = instances.template, self.columns.ids
         anchors = {v: ids[int(column[row])] for v, column in instances.anchors.items()}
@@ -46,7 +47,7 @@ class Maker:
             group_id=f"group:{ids[group]}",
             template_id=template.id,
             family=template.family,
-            anchors=tuple(self._anchor(v, anchors[v], instances.mentions[v][row]) for v in template.anchors),
+            anchors=tuple(self._anchor(anchors[v], instances.mentions[v][row]) for v in template.anchors),
             target_element=template.spec.target_element,
             standard_paths=paths,
             cypher=to_cypher(template.pattern, anchors, template.answer),
@@ -60,19 +61,21 @@ class Maker:
     def _answer(self, entity: int) -> Answer:
         columns = self.columns
         passage = columns.types[entity] in PASSAGES
-        return Answer(entity_id=columns.ids[entity],
-                      label=columns.texts[entity] if passage else columns.labels[entity],
-                      aliases=tuple(columns.aliases[entity]), kind="passage" if passage else "entity")
+        return Answer(
+            entity_id=columns.ids[entity],
+            label=columns.texts[entity] if passage else columns.labels[entity],
+            aliases=tuple(columns.aliases[entity]),
+            kind="passage" if passage else "entity",
+        )
 
-    def _anchor(self, variable: str, id: str, mention: str) -> Anchor:
-        type_ = self.columns.types[self.columns.index_of[id]]
-        return Anchor(entity_id=id, mention=mention, elements=(type_, *self.ontology.ancestors(type_)))
+    def _anchor(self, id: str, mention: str) -> Anchor:
+        return Anchor(entity_id=id, mention=mention, elements=self.store.types(id))
 
     def _sources(self, evidence: Sequence[TripleRef]) -> tuple[str, ...]:
         found = {s for t in evidence for s in self.source_of[t.head, t.relation, t.tail]}
         return tuple(sorted(found))
 
-    @property
+    @cached_property
     def _upper(self) -> Mapping[str, str]:
         return {c.slug: c.upper for c in self.ontology.categories if c.upper}
 
@@ -84,7 +87,9 @@ def make_questions(maker: Maker, enumerated: Sequence[Instances], selection: Sel
     yield from sorted(made, key=lambda q: q.id)
 
 
-def with_views(questions: Sequence[Question], held_out: frozenset[str], works: frozenset[str]) -> list[Question]:
+def with_views(
+    questions: Sequence[Question], held_out: frozenset[str], works: frozenset[str]
+) -> list[Question]:
     """Mark test questions of the extra views: ``unseen-template``, and ``unseen-source`` when no work on the
     evidence occurs in the evidence of a training question."""
     seen = {e for q in questions if q.split == "train" for e in _entities(q) if e in works}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from clwqa_bench.ontology import Ontology
+from clwqa_bench.text import comparison_key
 from clwqa_builders.questions.columns import GraphColumns, Ragged
 
 CREATORS = ("authoredBy", "compiledBy", "attributedTo")
@@ -23,6 +24,10 @@ _NUMBERED = re.compile(
 )
 _PAIRS = {"‘": "’", "“": "”", "《": "》", "〈": "〉", "（": "）", "(": ")", "[": "]", "【": "】"}
 _LOOSE_END = "，。；：、,;: "
+# Letters of other scripts (pinyin in a gloss) and signs of damage; the capital of 阿Q is part of a name.
+_UNCLEAN = re.compile(
+    r"[a-zａ-ｚà-ɏα-ωа-я]|[A-ZＡ-Ｚ]{2}|[□■◇◆‖\ufffd\ue000-\uf8ff]|[，。；：、]{2}|[？！][，。；：、]"
+)
 
 
 def bracketed(title: str, part: str = "") -> str:
@@ -72,6 +77,7 @@ class Mentions:
     graph: GraphColumns
     ontology: Ontology
     _cache: dict[int, str | None] = field(default_factory=dict, repr=False)
+    _names: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def name(self, entity: int) -> str | None:
         if entity not in self._cache:
@@ -79,11 +85,17 @@ class Mentions:
         return self._cache[entity]
 
     def names(self, entity: int) -> tuple[str, ...]:
-        """All strings that would give the entity away: its label, aliases, and for a passage the whole text.
+        """Comparison keys of all strings that would give the entity away: its label, aliases, and for a passage
+        the whole text.
 
         Single characters are left out (they occur everywhere), but a dynasty of one character is guarded in
         its usual longer forms, and a chapter also by the title of its book.
         """
+        if entity not in self._names:
+            self._names[entity] = self._revealing(entity)
+        return self._names[entity]
+
+    def _revealing(self, entity: int) -> tuple[str, ...]:
         graph, label = self.graph, self.graph.labels[entity]
         found = [label, *graph.aliases[entity], graph.texts[entity]]
         match self._family[graph.types[entity]]:
@@ -91,7 +103,7 @@ class Mentions:
                 found += [label + suffix for suffix in "代朝国"]
             case "work":
                 found += [graph.labels[whole] for whole in self._wholes[entity]]
-        return tuple(n for n in dict.fromkeys(found) if len(n) >= 2)
+        return tuple(key for key in dict.fromkeys(map(comparison_key, found)) if len(key) >= 2)
 
     def bare(self, entity: int) -> str:
         """The name without regard to whether others share it."""
@@ -123,10 +135,10 @@ class Mentions:
         family = self._family[self.graph.types[entity]]
         if family == "passage" and not self.is_sound(entity):
             return None
-        bare, qualified = self.bare(entity), self.qualified(entity)
-        if bare and self._bearers[family, bare] == 1:
-            return bare
-        return qualified if qualified and self._bearers[family, qualified] == 1 else None
+        for name in (self.bare(entity), self.qualified(entity)):
+            if name and self._bearers[family, name] == 1 and not _UNCLEAN.search(name):
+                return name
+        return None
 
     def _title_and_part(self, entity: int) -> tuple[str, str]:
         label = self.graph.labels[entity]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clwqa_bench.records import SPLITS, Split
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS, SPLIT_SHARES
 from clwqa_builders.questions.columns import GraphColumns, Ragged
 from clwqa_builders.questions.draw import Drawn, Ints, Pool, draw
@@ -18,7 +20,6 @@ from clwqa_builders.questions.instances import Instances
 WORD_TYPES = ("Idiom", "Proverb", "Xiehouyu", "Word", "Sentence")
 PASSAGE_TYPES = ("Quotation", "Allusion", "Explanation")
 CATEGORIES = tuple(CATEGORY_TARGETS)
-SPLITS = tuple(SPLIT_SHARES)
 TEST = SPLITS.index("test")
 
 
@@ -41,7 +42,7 @@ class Selection:
     """
 
     rows: tuple[tuple[int, int], ...]
-    split: tuple[str, ...]
+    split: tuple[Split, ...]
     group: tuple[int, ...]
     drawn: Drawn
     instances: int
@@ -52,16 +53,23 @@ def fact_groups(columns: GraphColumns) -> Ints:
     """The derivation cluster of every entity; entities that tell no word-level fact are alone."""
     word = columns.is_a(WORD_TYPES)
     pairs = []
-    for relation in ("variantOf", "sameMeaningAs", "seeAlso", "hasQuotation", "hasAllusion", "hasExplanation"):
+    for relation in (
+        "variantOf",
+        "sameMeaningAs",
+        "seeAlso",
+        "hasQuotation",
+        "hasAllusion",
+        "hasExplanation",
+    ):
         heads, tails = columns.pairs((relation,), "head")
         keep = word[heads]
         pairs.append((heads[keep], tails[keep]))
-    pairs.append(_through_records(columns, word))
+    pairs.append(_through_records(columns))
     pairs.append(_same_gloss(columns, word))
     return clusters(len(columns), pairs)
 
 
-def _through_records(columns: GraphColumns, word: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _through_records(columns: GraphColumns) -> tuple[Ints, Ints]:
     """Word and quoted example: joined through the example's citation record."""
     heads, records = columns.pairs(("hasExample",), "head")
     quoted = columns.follow(("citesQuotation",)).take(records)
@@ -72,14 +80,18 @@ def _same_gloss(columns: GraphColumns, word: NDArray[np.bool_]) -> tuple[Ints, I
     heads, meanings = columns.pairs(("hasExplanation",), "head")
     heads, meanings = heads[word[heads]], meanings[word[heads]]
     number: dict[str, int] = {}
-    keys = np.array([number.setdefault(columns.texts[m], len(number)) for m in meanings.tolist()], dtype=np.int64)
+    keys = np.array(
+        [number.setdefault(columns.texts[m], len(number)) for m in meanings.tolist()], dtype=np.int64
+    )
     return joined_by(heads, keys)
 
 
 def priorities(seed: int, template_id: str, anchors: Sequence[tuple[str, ...]]) -> NDArray[np.uint64]:
     """A fixed pseudo-random number per instance, independent of all others."""
-    keys = [hashlib.blake2b("\x1f".join((str(seed), template_id, *a)).encode("utf-8"), digest_size=8).digest()
-            for a in anchors]
+    keys = [
+        hashlib.blake2b("\x1f".join((str(seed), template_id, *a)).encode("utf-8"), digest_size=8).digest()
+        for a in anchors
+    ]
     return np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
 
 
@@ -93,7 +105,9 @@ def held_out_templates(seed: int, hops: Mapping[str, int]) -> frozenset[str]:
     return frozenset(id for _, id in chosen.values())
 
 
-def select(enumerated: Sequence[Instances], columns: GraphColumns, seed: int, scale: Scale = PAPER_SCALE) -> Selection:
+def select(
+    enumerated: Sequence[Instances], columns: GraphColumns, seed: int, scale: Scale = PAPER_SCALE
+) -> Selection:
     """Draw the dataset from all templates' instances.  Deterministic in its arguments."""
     flat = _Flat.of(enumerated, columns, fact_groups(columns), seed)
     shares = np.array([SPLIT_SHARES[s] for s in SPLITS])
@@ -101,8 +115,16 @@ def select(enumerated: Sequence[Instances], columns: GraphColumns, seed: int, sc
     held = held_out_templates(seed, {i.template.id: i.template.hops for i in enumerated})
     is_held = np.array([i.template.id in held for i in enumerated])
     kept = np.flatnonzero((split >= 0) & (~is_held[flat.template] | (split == TEST)))
-    pool = Pool(flat.template[kept], flat.hop[kept], flat.category[kept], split[kept], flat.source[kept],
-                flat.fact[kept], flat.priority[kept], flat.words.take(kept).rows())
+    pool = Pool(
+        flat.template[kept],
+        flat.hop[kept],
+        flat.category[kept],
+        split[kept],
+        flat.source[kept],
+        flat.fact[kept],
+        flat.priority[kept],
+        flat.words.take(kept).rows(),
+    )
     wished = np.array([scale.categories[c] for c in CATEGORIES])
     drawn = draw(pool, np.array(list(scale.hops.values())), wished, shares)
     chosen = kept[drawn.chosen]
@@ -111,7 +133,10 @@ def select(enumerated: Sequence[Instances], columns: GraphColumns, seed: int, sc
         rows=tuple(zip(flat.template[chosen].tolist(), flat.row[chosen].tolist(), strict=True)),
         split=tuple(SPLITS[s] for s in split[chosen].tolist()),
         group=tuple(first_group[chosen].tolist()),
-        drawn=drawn, instances=len(split), ungrouped=int((split < 0).sum()))
+        drawn=drawn,
+        instances=len(split),
+        ungrouped=int((split < 0).sum()),
+    )
 
 
 def _split_of_groups(flat: _Flat, size: int, shares: NDArray[np.float64], seed: int) -> Ints:
@@ -152,11 +177,26 @@ class _Flat:
         for number, slug in enumerate(CATEGORIES):
             if (entity := columns.index_of.get(f"category:{slug}")) is not None:
                 column_of[entity] = number
-        parts = [_flatten(number, instances, columns, column_of, group_of, seed)
-                 for number, instances in enumerate(enumerated) if len(instances)]
-        arrays = (np.concatenate(column) for column in zip(*(p[:7] for p in parts), strict=True))
-        words, groups = (Ragged.concatenate([p[k] for p in parts]) for k in (7, 8))
-        return cls(*arrays, words=words, groups=groups)
+        parts = [
+            _flatten(number, instances, columns, column_of, group_of, seed)
+            for number, instances in enumerate(enumerated)
+            if len(instances)
+        ]
+
+        def join(get: Callable[[_Flat], NDArray[Any]]) -> NDArray[Any]:
+            return np.concatenate([get(part) for part in parts])
+
+        return cls(
+            template=join(lambda part: part.template),
+            row=join(lambda part: part.row),
+            hop=join(lambda part: part.hop),
+            category=join(lambda part: part.category),
+            source=join(lambda part: part.source),
+            fact=join(lambda part: part.fact),
+            priority=join(lambda part: part.priority),
+            words=Ragged.concatenate([part.words for part in parts]),
+            groups=Ragged.concatenate([part.groups for part in parts]),
+        )
 
     def splits(self, split_of_group: Ints) -> Ints:
         """Split of each instance; -1 where its groups lie in different ones."""
@@ -166,9 +206,10 @@ class _Flat:
         return np.where(least == most, least, -1)
 
 
-def _flatten(number: int, instances: Instances, columns: GraphColumns, column_of: Ints, group_of: Ints,
-             seed: int) -> tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.uint64], NDArray[np.uint64], Ragged, Ragged]:
-    """The fields of :class:`_Flat` for one template."""
+def _flatten(
+    number: int, instances: Instances, columns: GraphColumns, column_of: Ints, group_of: Ints, seed: int
+) -> _Flat:
+    """The instances of one template."""
     n, template = len(instances), instances.template
     anchors = np.stack([instances.anchors[v] for v in template.anchors])
     has_source = instances.sources.lengths > 0
@@ -180,12 +221,24 @@ def _flatten(number: int, instances: Instances, columns: GraphColumns, column_of
     rows = [np.repeat(np.arange(n), words.lengths), np.nonzero(passage)[1]]
     told = [words.values, anchors[passage]]
     silent = np.flatnonzero((words.lengths == 0) & ~passage.any(axis=0))
-    groups = Ragged.group(np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n)
+    groups = Ragged.group(
+        np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n
+    )
     fact = _mixed(anchors).sum(axis=0) * np.uint64(3) + np.add.reduceat(
-        _mixed(instances.answers.values), instances.answers.offsets[:-1])
+        _mixed(instances.answers.values), instances.answers.offsets[:-1]
+    )
     ids = [tuple(columns.ids[e] for e in row) for row in anchors.T.tolist()]
-    return (np.full(n, number), np.arange(n), np.full(n, min(template.hops, 4) - 1), column_of[instances.category],
-            source, fact, priorities(seed, template.id, ids), words, groups)
+    return _Flat(
+        np.full(n, number),
+        np.arange(n),
+        np.full(n, min(template.hops, 4) - 1),
+        column_of[instances.category],
+        source,
+        fact,
+        priorities(seed, template.id, ids),
+        words,
+        groups,
+    )
 
 
 def _mixed(values: Ints) -> NDArray[np.uint64]:

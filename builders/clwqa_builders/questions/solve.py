@@ -209,8 +209,13 @@ def _triple(store: Store, solution: Mapping[str, str], edge: Edge) -> TripleRef:
     raise ValueError(f"{edge} does not hold between {head} and {tail}")
 
 
-def _path(store: Store, solution: Mapping[str, str], held: Mapping[Edge, TripleRef], walk: Sequence[Edge],
-          anchor: str) -> StandardPath:
+def _path(
+    store: Store,
+    solution: Mapping[str, str],
+    held: Mapping[Edge, TripleRef],
+    walk: Sequence[Edge],
+    anchor: str,
+) -> StandardPath:
     here, steps, entities = anchor, [], [solution[anchor]]
     for edge in walk:
         triple = held[edge]

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clwqa_bench.console import emit, progress
-from clwqa_builders.validate.report import Outcome, Report, validate_dataset
 from clwqa_builders.validate.registry import RULES, select
+from clwqa_builders.validate.report import Outcome, Report, validate_dataset
 
 FIRST = 5
 
