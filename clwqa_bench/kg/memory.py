@@ -293,8 +293,12 @@ class MemoryGraph:
         )
 
     def _types(self, number: int) -> tuple[str, ...]:
-        own = self.ontology.types[self.type_code[number]]
-        return (own, *self.ontology.ancestors(own))
+        return self._lineages[self.type_code[number]]
+
+    @cached_property
+    def _lineages(self) -> tuple[tuple[str, ...], ...]:
+        """Of each type code: the type, then the types above it."""
+        return tuple((own, *self.ontology.ancestors(own)) for own in self.ontology.types)
 
     def _out_by_relation(self, number: int) -> list[Hop]:
         return sorted(self._topology.hops(number, self._forwards), key=lambda hop: (hop[1], hop[0]))

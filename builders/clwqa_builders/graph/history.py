@@ -125,4 +125,5 @@ def add_eras(graph: GraphTables, eras: Iterable[AgreedEra], origin: str) -> None
                 attributes={"ruler_title": era.ruler_title},
             )
             graph.edge(node, "proclaimedBy", ruler, row)
-            graph.edge(ruler, "ruledIn", f"period:{era.period}", row)
+            if graph.type_of(f"period:{era.period}") == "Dynasty":  # 十六国 is an age of many realms
+                graph.edge(ruler, "ruledIn", f"period:{era.period}", row)

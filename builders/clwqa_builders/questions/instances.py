@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +225,7 @@ class Enumerator:
             for mention in mentions
         ):
             return False  # a gloss that explains the word by itself
-        asked = "\n".join(map(comparison_key, mentions))
+        asked = "\n".join(map(_key, mentions))
         if any(name in asked for a in answers for name in self.mentions.names(a)):
             return False
         bound = template.filters.max_shared
@@ -233,4 +234,13 @@ class Enumerator:
 
 def _letters(texts: tuple[str, ...] | None) -> tuple[str, ...]:
     """Mentions without punctuation: what makes two questions the same to a reader."""
-    return tuple("".join(filter(str.isalnum, text)) for text in texts or ())
+    return tuple(map(_alphanumeric, texts or ()))
+
+
+# The same quotations and words are named by many templates.
+_key = lru_cache(maxsize=1 << 18)(comparison_key)
+
+
+@lru_cache(maxsize=1 << 18)
+def _alphanumeric(text: str) -> str:
+    return "".join(filter(str.isalnum, text))

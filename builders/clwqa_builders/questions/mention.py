@@ -26,7 +26,7 @@ _PAIRS = {"‘": "’", "“": "”", "《": "》", "〈": "〉", "（": "）", 
 _LOOSE_END = "，。；：、,;: "
 # Letters of other scripts (pinyin in a gloss) and signs of damage; the capital of 阿Q is part of a name.
 _UNCLEAN = re.compile(
-    r"[a-zａ-ｚà-ɏα-ωа-я]|[A-ZＡ-Ｚ]{2}|[□■◇◆‖\ufffd\ue000-\uf8ff]|[，。；：、]{2}|[？！][，。；：、]"
+    r"[a-zａ-ｚà-ɏα-ωа-я]|[A-ZＡ-Ｚ]{2}|[ˇˉˊˋ□■◇◆‖\ufffd\ue000-\uf8ff]|[，。；：、]{2}|[？！][，。；：、]"
 )
 
 
@@ -77,6 +77,7 @@ class Mentions:
     graph: GraphColumns
     ontology: Ontology
     _cache: dict[int, str | None] = field(default_factory=dict, repr=False)
+    _sound: dict[int, bool] = field(default_factory=dict, repr=False)
     _names: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def name(self, entity: int) -> str | None:
@@ -127,9 +128,11 @@ class Mentions:
 
     def is_sound(self, entity: int) -> bool:
         """Whether a passage is fit to be shown: some text, paired marks, and no second citation run into it."""
-        text = self.graph.texts[entity]
-        cited = self.graph.types[entity] == "Quotation" and "《" in text
-        return bool(text) and not cited and has_paired_marks(text)
+        if entity not in self._sound:
+            text = self.graph.texts[entity]
+            cited = self.graph.types[entity] == "Quotation" and "《" in text
+            self._sound[entity] = bool(text) and not cited and has_paired_marks(text)
+        return self._sound[entity]
 
     def _clear_name(self, entity: int) -> str | None:
         family = self._family[self.graph.types[entity]]

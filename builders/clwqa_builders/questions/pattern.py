@@ -66,6 +66,15 @@ class Pattern:
 
     def walk(self, start: str, goal: str) -> tuple[Edge, ...]:
         """The edges of the shortest way between two variables, the first written one among equals."""
+        if (start, goal) not in self._walks:
+            self._walks[start, goal] = self._shortest(start, goal)
+        return self._walks[start, goal]
+
+    @cached_property
+    def _walks(self) -> dict[tuple[str, str], tuple[Edge, ...]]:
+        return {}
+
+    def _shortest(self, start: str, goal: str) -> tuple[Edge, ...]:
         queue: deque[tuple[str, tuple[Edge, ...]]] = deque([(start, ())])
         seen = {start}
         while queue:

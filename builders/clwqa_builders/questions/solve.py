@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -222,6 +223,12 @@ def _path(
         direction: Sense = "out" if triple.head == solution[here] else "in"
         here = edge.other(here)
         reached = solution[here]
-        steps.append(PathStep(relation=triple.relation, direction=direction, type=store.types(reached)[0]))
+        steps.append(_step(triple.relation, direction, store.types(reached)[0]))
         entities.append(reached)
     return StandardPath(steps=tuple(steps), entities=tuple(entities))
+
+
+@lru_cache(maxsize=4096)
+def _step(relation: str, direction: Sense, type_: str) -> PathStep:
+    """The few distinct steps, each made once."""
+    return PathStep(relation=relation, direction=direction, type=type_)
