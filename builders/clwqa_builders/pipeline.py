@@ -34,10 +34,11 @@ from clwqa_builders.graph.assemble import CalendarNames, assemble
 from clwqa_builders.graph.calendar import class_names
 from clwqa_builders.graph.history import agreed_eras, read_csv
 from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.parallel import parallel_map
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.instances import Enumerator, Instances
-from clwqa_builders.questions.make import Maker, make_questions, with_views
+from clwqa_builders.questions.make import Maker, make_questions
 from clwqa_builders.questions.select import CATEGORIES, Selection, held_out_templates, select
 from clwqa_builders.questions.templates import Template, load_templates
 from clwqa_builders.sources.locate import Verified
@@ -97,7 +98,7 @@ def graph_stages(plan: Plan) -> list[Stage]:
 
 def supply_stages(plan: Plan) -> list[Stage]:
     """The graph, and a count of what could be asked of it."""
-    return [*graph_stages(plan), Stage("supply", count_supply, inputs=("graph",))]
+    return [*graph_stages(plan), Stage("supply", partial(count_supply, plan), inputs=("graph",))]
 
 
 def stages(plan: Plan) -> list[Stage]:
@@ -107,7 +108,7 @@ def stages(plan: Plan) -> list[Stage]:
         *graph_stages(plan),
         Stage("questions", partial(draw_questions, plan), inputs=("graph",), config=config),
         Stage("dataset", partial(write, plan), inputs=("graph", "questions"), config=config),
-        Stage("validation", validate, inputs=("dataset",)),
+        Stage("validation", partial(validate, plan), inputs=("dataset",)),
     ]
 
 
@@ -210,13 +211,13 @@ def calendar_names(plan: Plan) -> CalendarNames:
 
 
 def enumerate_all(
-    entities: pa.Table, triples: pa.Table, ontology: Ontology
+    entities: pa.Table, triples: pa.Table, ontology: Ontology, workers: int
 ) -> tuple[GraphColumns, tuple[Template, ...], list[Instances]]:
     """Every template's instances on a graph."""
     columns = GraphColumns.of_tables(entities, triples)
     templates = load_templates(ontology)
     enumerator = Enumerator(columns, ontology)
-    return columns, templates, [enumerator.enumerate(t) for t in templates]
+    return columns, templates, parallel_map(enumerator.enumerate, templates, workers)
 
 
 def draw_questions(plan: Plan, context: Context) -> None:
@@ -224,26 +225,24 @@ def draw_questions(plan: Plan, context: Context) -> None:
     folder = context.inputs["graph"]
     entities, triples = read_tables(folder)
     ontology = Ontology.load()
-    columns, templates, enumerated = enumerate_all(entities, triples, ontology)
+    columns, templates, enumerated = enumerate_all(entities, triples, ontology, plan.workers)
     selection = select(enumerated, columns, plan.seed)
     _require_full(selection, plan)
     maker = Maker(columns, MemoryGraph.open(folder), ontology, _sources_of(triples), plan.seed)
-    questions = list(make_questions(maker, enumerated, selection))
-    works = frozenset(
-        columns.ids[i] for i in range(len(columns)) if columns.types[i] in _work_types(ontology)
-    )
     held_out = held_out_templates(plan.seed, {t.id: t.hops for t in templates})
+    lines = make_questions(maker, enumerated, selection, held_out, plan.workers)
     with (context.out / "questions.jsonl").open("wb") as file:
-        for question in with_views(questions, held_out, works):
-            file.write(question.model_dump_json().encode("utf-8") + b"\n")
+        file.writelines(line + b"\n" for _, line in lines)
     report = {**supply_report(templates, enumerated, columns), "crossing": selection.ungrouped}
     (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
-    context.progress.note(f"  {len(questions):,} questions from {selection.instances:,} instances")
+    context.progress.note(f"  {len(lines):,} questions from {selection.instances:,} instances")
 
 
-def count_supply(context: Context) -> None:
+def count_supply(plan: Plan, context: Context) -> None:
     """Graph -> supply.json alone, without drawing anything."""
-    columns, templates, enumerated = enumerate_all(*read_tables(context.inputs["graph"]), Ontology.load())
+    columns, templates, enumerated = enumerate_all(
+        *read_tables(context.inputs["graph"]), Ontology.load(), plan.workers
+    )
     report = supply_report(templates, enumerated, columns)
     (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
 
@@ -287,10 +286,6 @@ def _sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]
     return result
 
 
-def _work_types(ontology: Ontology) -> frozenset[str]:
-    return ontology.with_descendants(["ContentUnit", "CulturalSource"])
-
-
 # --- dataset ------------------------------------------------------------------------------------------------
 
 
@@ -301,7 +296,9 @@ def write(plan: Plan, context: Context) -> None:
     _copy_index(graph, folder / "kg")
     shutil.copyfile(drawn / SUPPLY, folder / SUPPLY)
     about = release(plan, supply["category"])
-    write_dataset(folder, _read_questions(drawn), *read_tables(graph), DEFAULT_PATH, about)
+    write_dataset(
+        folder, _read_questions(drawn), *read_tables(graph), DEFAULT_PATH, about, workers=plan.workers
+    )
 
 
 def _read_questions(folder: Path) -> Iterator[Question]:
@@ -343,9 +340,9 @@ def _copy_index(graph: Path, kg: Path) -> None:
     shutil.copytree(graph / "index", kg / "index")
 
 
-def validate(context: Context) -> None:
+def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
-    report = validate_dataset(context.inputs["dataset"] / DATASET)
+    report = validate_dataset(context.inputs["dataset"] / DATASET, workers=plan.workers)
     (context.out / "validation.json").write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
     if not report.ok:
         told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])

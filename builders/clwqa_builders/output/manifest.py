@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets, file_sha256
+from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Question, json_schema
 from clwqa_builders.output import card, croissant, statistics, writers
 from clwqa_builders.output.schema import CANARY
+from clwqa_builders.parallel import beside
 
 MANIFEST = "manifest.json"
 INDEX = "kg/index/"
@@ -41,6 +43,7 @@ def write_dataset(
     triples: pa.Table,
     ontology: Path,
     release: Release,
+    workers: int = 1,
 ) -> Manifest:
     """Write the dataset into an empty `folder`; the manifest comes last, so a folder with one is complete.
 
@@ -48,8 +51,11 @@ def write_dataset(
     fresh folder and moves it into place, so an earlier dataset stays intact until this one is whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rows, qa_digest = writers.write_questions(questions, folder)
     kg_digest = writers.write_graph(entities, triples, ontology, folder)
+    with beside(
+        lambda: writers.write_ntriples(folder / "kg", Ontology.load(ontology), folder / "kg.nt.gz"), workers
+    ):
+        rows, qa_digest = writers.write_questions(questions, folder)
     (folder / "schema.json").write_bytes(writers.json_bytes(json_schema()))
     stats = statistics.compute(rows, entities, triples, release.targets, release.supply)
     (folder / "statistics.json").write_bytes(writers.json_bytes(asdict(stats)))

@@ -97,7 +97,7 @@ def write_questions(questions: Iterable[Question], folder: Path) -> tuple[pa.Tab
 
 
 def write_graph(entities: pa.Table, triples: pa.Table, ontology: Path, folder: Path) -> str:
-    """Write `kg/entities.parquet`, `kg/triples.parquet`, `kg.nt.gz` and `ontology.ttl`.
+    """Write `kg/entities.parquet`, `kg/triples.parquet` and `ontology.ttl`.
 
     Returns the content digest of both tables.
 
@@ -106,7 +106,6 @@ def write_graph(entities: pa.Table, triples: pa.Table, ontology: Path, folder: P
     write_parquet(entities, ENTITIES, folder / "kg" / "entities.parquet")
     write_parquet(triples, TRIPLES, folder / "kg" / "triples.parquet")
     _adopt_index(folder / "kg")
-    write_ntriples(folder / "kg", Ontology.load(ontology), folder / "kg.nt.gz")
     shutil.copyfile(ontology, folder / "ontology.ttl")
     return content_sha256(itertools.chain(json_lines(entities, ENTITIES), json_lines(triples, TRIPLES)))
 

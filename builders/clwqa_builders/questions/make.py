@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Anchor, Answer, Generator, Question, Split, TripleRef
+from clwqa_builders.parallel import parallel_map
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.compile import to_cypher, to_sparql
 from clwqa_builders.questions.instances import BASES, Instances
 from clwqa_builders.questions.select import Selection
 from clwqa_builders.questions.solve import standard_paths
+
+CHUNK = 2_000  # questions a worker makes at a time
 
 PASSAGES = frozenset({"Quotation", "Allusion", "Explanation"})
 
@@ -29,7 +33,9 @@ class Maker:
     source_of: Mapping[tuple[str, str, str], tuple[str, ...]]
     seed: int
 
-    def question(self, instances: Instances, row: int, split: Split, group: int) -> Question:
+    def question(
+        self, instances: Instances, row: int, split: Split, group: int, view: tuple[str, ...] = ()
+    ) -> Question:
         """The record; its paths and evidence come from executing the pattern on the store."""
         template, ids = instances.template, self.columns.ids
         anchors = {v: ids[int(column[row])] for v, column in instances.anchors.items()}
@@ -56,6 +62,7 @@ class Maker:
             sources=self._sources(evidence),
             generator=Generator(method="template", template_id=template.id),
             split=split,
+            views=view,
         )
 
     def _answer(self, entity: int) -> Answer:
@@ -80,31 +87,39 @@ class Maker:
         return {c.slug: c.upper for c in self.ontology.categories if c.upper}
 
 
-def make_questions(maker: Maker, enumerated: Sequence[Instances], selection: Selection) -> Iterator[Question]:
-    """All records, sorted by id."""
-    rows = zip(selection.rows, selection.split, selection.group, strict=True)
-    made = [maker.question(enumerated[template], row, split, group) for (template, row), split, group in rows]
-    yield from sorted(made, key=lambda q: q.id)
+def make_questions(
+    maker: Maker,
+    enumerated: Sequence[Instances],
+    selection: Selection,
+    held_out: Collection[str],
+    workers: int = 1,
+) -> list[tuple[str, bytes]]:
+    """All records as (id, JSON line), sorted by id."""
+    marks = views(enumerated, selection, held_out)
+    drawn = list(zip(selection.rows, selection.split, selection.group, marks, strict=True))
+
+    def lines(start: int) -> list[tuple[str, bytes]]:
+        made = [
+            maker.question(enumerated[template], row, split, group, view)
+            for (template, row), split, group, view in drawn[start : start + CHUNK]
+        ]
+        return [(question.id, question.model_dump_json().encode("utf-8")) for question in made]
+
+    return sorted(chain.from_iterable(parallel_map(lines, range(0, len(drawn), CHUNK), workers)))
 
 
-def with_views(
-    questions: Sequence[Question], held_out: frozenset[str], works: frozenset[str]
-) -> list[Question]:
-    """Mark test questions of the extra views: ``unseen-template``, and ``unseen-source`` when no work on the
-    evidence occurs in the evidence of a training question."""
-    seen = {e for q in questions if q.split == "train" for e in _entities(q) if e in works}
-    marked = []
-    for question in questions:
-        views = []
-        if question.split == "test":
-            own = {e for e in _entities(question) if e in works}
-            views += ["unseen-template"] if question.template_id in held_out else []
-            views += ["unseen-source"] if own and not own & seen else []
-        marked.append(question.model_copy(update={"views": tuple(views)}) if views else question)
-    return marked
-
-
-def _entities(question: Question) -> Iterator[str]:
-    for triple in question.evidence:
-        yield triple.head
-        yield triple.tail
+def views(
+    enumerated: Sequence[Instances], selection: Selection, held_out: Collection[str]
+) -> list[tuple[str, ...]]:
+    """The extra views each drawn test question belongs to: ``unseen-template``, and ``unseen-source`` when no work
+    on its evidence is on the evidence of a training question.
+    """
+    works = [enumerated[template].sources[row].tolist() for template, row in selection.rows]
+    seen = {w for own, split in zip(works, selection.split, strict=True) if split == "train" for w in own}
+    marks = []
+    for own, split, (template, _) in zip(works, selection.split, selection.rows, strict=True):
+        new = [] if split != "test" else ["unseen-template"] * (enumerated[template].template.id in held_out)
+        if split == "test" and own and seen.isdisjoint(own):
+            new.append("unseen-source")
+        marks.append(tuple(new))
+    return marks

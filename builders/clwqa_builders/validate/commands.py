@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +38,9 @@ def validate(
         raise typer.BadParameter("name the dataset folder", param_hint="DIR")
     names = [name.strip() for name in rules.split(",") if name.strip()] or None
     with progress("validate", total=len(select(names))) as bar:
-        report = validate_dataset(folder, names, after_rule=lambda outcome: bar.advance())
+        report = validate_dataset(
+            folder, names, after_rule=lambda outcome: bar.advance(), workers=os.cpu_count() or 1
+        )
     if json_mode:
         emit(report.as_dict(), True, str)
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clwqa_bench.errors import ClwqaError
+from clwqa_builders.parallel import parallel_map
 from clwqa_builders.validate.model import Finding, Rule, Severity
 from clwqa_builders.validate.registry import select
 from clwqa_builders.validate.tables import DatasetTables
@@ -79,22 +80,25 @@ def validate_dataset(
     *,
     templates_dir: Path | None = None,
     after_rule: Callable[[Outcome], None] = lambda outcome: None,
+    workers: int = 1,
 ) -> Report:
     """Check a dataset folder with the named rules (default: all); `after_rule` is told every outcome.
 
     Raises DatasetError when the folder has no readable manifest, ValidationFailed for an unknown rule name.
     """
-    return run_rules(DatasetTables.open(Path(root), templates_dir), select(rules), after_rule)
+    return run_rules(DatasetTables.open(Path(root), templates_dir), select(rules), after_rule, workers)
 
 
 def run_rules(
-    tables: DatasetTables, rules: Sequence[Rule], after_rule: Callable[[Outcome], None] = lambda outcome: None
+    tables: DatasetTables,
+    rules: Sequence[Rule],
+    after_rule: Callable[[Outcome], None] = lambda outcome: None,
+    workers: int = 1,
 ) -> Report:
-    """Run rules over tables already opened."""
-    outcomes = []
-    for rule in rules:
-        outcomes.append(_run(rule, tables))
-        after_rule(outcomes[-1])
+    """Run rules over tables already opened, one of `workers` processes taking the next rule at a time."""
+    outcomes = parallel_map(
+        lambda number: _run(rules[number], tables), range(len(rules)), workers, after_rule
+    )
     return Report(tuple(outcomes), tables.manifest.counts.get("questions", 0))
 
 
