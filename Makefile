@@ -53,7 +53,7 @@ test: lint docs build  ## every check and the whole test suite
 
 .PHONY: bench
 bench: $(VENV)/.installed-dev build  ## measure times and memory on the built data
-	$(BIN)/python benchmarks/graph_store.py
+	$(BIN)/python -m benchmarks
 
 .PHONY: clean
 clean:  ## remove everything that can be made again (the environment too)

@@ -55,7 +55,9 @@ def family(pid: int) -> Iterator[int]:
     """A process and all that descend from it (Linux)."""
     yield pid
     try:
-        children = [c for t in Path(f"/proc/{pid}/task").iterdir() for c in (t / "children").read_text().split()]
+        children = [
+            c for t in Path(f"/proc/{pid}/task").iterdir() for c in (t / "children").read_text().split()
+        ]
     except OSError:  # it has ended
         return
     for child in children:
@@ -97,7 +99,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "dataset"
         fresh, again = measure(out, workers), measure(out, workers)
-    load = f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before and during the runs counts against them"
+    load = (
+        f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before and during the runs counts against them"
+    )
     Console(soft_wrap=True).print(table(fresh, again), load)
 
 

@@ -1,6 +1,6 @@
 """Accuracy of the content categories on hand-labelled words.
 
-    python benchmarks/categories.py LABELS.jsonl [--margin 2]
+    python -m benchmarks categories LABELS.jsonl [--margin 2]
 
 One JSON object a line: word, explanation, category, second (another defensible category, or null).
 Strict: the label is ``category``.  Lenient: it is either of the two.

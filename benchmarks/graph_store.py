@@ -1,8 +1,8 @@
 """Measure the embedded graph store against networkx on the same graph, the same queries and the same answers.
 
-    python benchmarks/graph_store.py                       # data/clwqa-100k/kg
-    python benchmarks/graph_store.py data/my-graph/kg
-    python benchmarks/graph_store.py --synthetic           # 225,000 entities of the same shape, no data needed
+    python -m benchmarks graph_store                       # data/clwqa-100k/kg
+    python -m benchmarks graph_store data/my-graph/kg
+    python -m benchmarks graph_store --synthetic           # 225,000 entities of the same shape, no data needed
 
 Opening and memory are measured in a fresh process.  Every answer of one engine is compared with the other's.
 """
@@ -28,11 +28,11 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Step
 
 OPEN_PROBE = """
-import json, sys, time
-import psutil
+import json, os, sys, time
 import numpy, pyarrow
 from clwqa_bench.kg.memory import MemoryGraph
-rss = lambda: psutil.Process().memory_info().rss / 1e6
+page = os.sysconf("SC_PAGE_SIZE")
+rss = lambda: int(open("/proc/self/statm", encoding="ascii").read().split()[1]) * page / 1e6
 before, start = rss(), time.perf_counter()
 graph = MemoryGraph.open(sys.argv[1])
 opened, after_open = time.perf_counter() - start, rss() - before

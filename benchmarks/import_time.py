@@ -1,6 +1,8 @@
 """Measure how long Python takes to import the package and to open a graph, each in fresh processes.
 
-python benchmarks/import_time.py [GRAPH_DIRECTORY]
+    python -m benchmarks import_time [GRAPH_DIRECTORY]
+
+Every figure is the median of several runs.
 """
 
 from __future__ import annotations

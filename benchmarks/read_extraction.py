@@ -16,12 +16,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clwqa_bench.console import progress
 from clwqa_builders.extract.canonical import Canonicaliser, creator_relation
+from clwqa_builders.extract.categorise import Categorisation
 from clwqa_builders.extract.records import Citation, ParsedRow
 from clwqa_builders.extract.serial import load_rows
 from clwqa_builders.graph.assemble import all_citations
@@ -31,7 +33,8 @@ from clwqa_builders.sources.catalogue import load_catalogue
 from clwqa_builders.sources.locate import verify
 from clwqa_builders.stages import Context
 
-Reading = Callable[[Sequence[ParsedRow]], list[Callable[[], str]]]
+Item = Callable[[], str]  # prints itself: only the sampled ones are put into words
+Reading = Callable[[Sequence[ParsedRow]], list[Item]]
 
 _FIELDS = (
     "period", "author", "author_role", "title", "section", "locator", "genre", "via", "quotes_work", "quotation",
@@ -50,34 +53,31 @@ def read_sources(workers: int) -> list[ParsedRow]:
         return load_rows(Path(folder) / "rows.jsonl")
 
 
-def citations(rows: Sequence[ParsedRow]) -> list[Callable[[], str]]:
+def citations(rows: Sequence[ParsedRow]) -> list[Item]:
     """One item a row: the raw derivation, then each citation with the fields that are not empty."""
-    return [
-        lambda row=row: "\n".join(_citation_lines(row))
-        for row in rows
-        if row.raw.derivation.strip() not in _EMPTY
-    ]
+    return [partial(_derivation_text, row) for row in rows if row.raw.derivation.strip() not in _EMPTY]
 
 
-def _citation_lines(row: ParsedRow) -> Iterator[str]:
-    yield f"{row.raw.word}  {row.raw.derivation}"
+def _derivation_text(row: ParsedRow) -> str:
+    lines = [f"{row.raw.word}  {row.raw.derivation}"]
     for citation in row.derivation.citations:
         values = ((name, getattr(citation, name)) for name in _FIELDS)
-        yield "    " + "  ".join(f"{name}={value}" for name, value in values if value)
+        lines.append("  ".join(f"{name}={value}" for name, value in values if value))
     if row.derivation.allusion:
-        yield f"    story={row.derivation.allusion}"
+        lines.append(f"story={row.derivation.allusion}")
     if row.derivation.crossrefs:
-        yield "    " + "  ".join(f"{ref.kind}→{ref.target}" for ref in row.derivation.crossrefs)
+        lines.append("  ".join(f"{ref.kind}→{ref.target}" for ref in row.derivation.crossrefs))
+    return "\n    ".join(lines)
 
 
-def authors(rows: Sequence[ParsedRow]) -> list[Callable[[], str]]:
+def authors(rows: Sequence[ParsedRow]) -> list[Item]:
     """One item a citation: as printed, then the work it was taken to mean, its kind, creators and their periods."""
     found = all_citations(rows)
     canon = Canonicaliser(found, hand_checked_tables())
-    return [lambda c=citation: _work_line(c, canon) for citation in found]
+    return [partial(_work_text, canon, citation) for citation in found]
 
 
-def _work_line(citation: Citation, canon: Canonicaliser) -> str:
+def _work_text(canon: Canonicaliser, citation: Citation) -> str:
     place = canon.place(citation)
     work = place.work
     creators = "、".join(f"{name}（{canon.person_period(name) or '?'}）" for name in work.authors)
@@ -87,28 +87,25 @@ def _work_line(citation: Citation, canon: Canonicaliser) -> str:
     return f"{citation_label(citation)}\n    {work.kind} {work.id}  {relation} {creators}{dated}{unit}"
 
 
-def categories(rows: Sequence[ParsedRow]) -> list[Callable[[], str]]:
+def categories(rows: Sequence[ParsedRow]) -> list[Item]:
     """One item a labelled word: word, gloss, label and the matched terms with their weights."""
-    glosses: Mapping[str, str] = {row.raw.word: row.gloss.text for row in rows}
-    labelled = [(word, found) for word, found in content_categories(rows).items() if found.label]
-    return [
-        lambda word=word, found=found: (
-            f"{word}  {glosses[word]}\n    {found.label}  margin {found.margin:g} over {found.second}  "
-            + " ".join(f"{m.term}:{m.slug[:4]}{m.weight:g}" for m in found.matched)
-        )
-        for word, found in labelled
-    ]
+    meanings = {row.raw.word: row.gloss.text for row in rows}
+    found = content_categories(rows)
+    return [partial(_label_text, word, meanings[word], found[word]) for word in found if found[word].label]
 
 
-def glosses(rows: Sequence[ParsedRow]) -> list[Callable[[], str]]:
+def _label_text(word: str, meaning: str, found: Categorisation) -> str:
+    terms = " ".join(f"{match.term}:{match.slug[:4]}{match.weight:g}" for match in found.matched)
+    return f"{word}  {meaning}\n    {found.label}  margin {found.margin:g} over {found.second}  {terms}"
+
+
+def glosses(rows: Sequence[ParsedRow]) -> list[Item]:
     """One item a component gloss: the part, its meaning, and the whole gloss."""
-    return [
-        lambda row=row, piece=piece, meaning=meaning: (
-            f"{row.raw.word}  {piece} = {meaning}\n    {row.gloss.text}"
-        )
-        for row in rows
-        for piece, meaning in row.gloss.components
-    ]
+    return [partial(_gloss_text, row, *pair) for row in rows for pair in row.gloss.components]
+
+
+def _gloss_text(row: ParsedRow, piece: str, meaning: str) -> str:
+    return f"{row.raw.word}  {piece} = {meaning}\n    {row.gloss.text}"
 
 
 READINGS: Mapping[str, Reading] = {

@@ -53,9 +53,7 @@ def sample(questions: Iterable[Question], n: int, seed: int) -> list[Question]:
     return [
         question
         for stratum in order
-        for question in sorted(
-            chance.sample(sorted(strata[stratum], key=_id), wanted[stratum]), key=_id
-        )
+        for question in sorted(chance.sample(sorted(strata[stratum], key=_id), wanted[stratum]), key=_id)
     ]
 
 

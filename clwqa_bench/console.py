@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,15 @@ from rich.console import Console, RenderableType
 
 from clwqa_bench.errors import ClwqaError
 
-out_console = Console(highlight=False, soft_wrap=True)
+PIPED_WIDTH = 240  # columns of a table that goes to another program, so that a row stays a line
+
+
+def _width() -> int | None:
+    """None leaves the width to the terminal, or to COLUMNS."""
+    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+
+
+out_console = Console(highlight=False, soft_wrap=True, width=_width())
 err_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 T = TypeVar("T")

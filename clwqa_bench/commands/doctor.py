@@ -18,7 +18,7 @@ from clwqa_bench.console import emit
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.registry import CHECKS, COMMANDS, SYSTEMS, PluginError
 
-ROOM = 2 << 30  # bytes: the work folder and the dataset of a build, with room to replace an earlier one
+ROOM = 1 << 30  # bytes: stages and finished dataset of a build, which asks for the same
 OLDEST_PYTHON = (3, 11)
 
 State = Literal["ok", "note", "failed"]
@@ -117,7 +117,8 @@ def _plugins() -> Iterator[Check]:
                 registry.load(name)
             except PluginError as error:
                 broken.append(Check(f"{registry.noun} {name}", "failed", error.what, error.fix))
-        yield from broken or [Check(f"{registry.noun}s", "ok", f"all load ({len(registry.names())})")]
+        found = f"all {len(registry.names())} load" if registry.names() else "none installed"
+        yield from broken or [Check(f"{registry.noun}s", "ok", found)]
 
 
 def _from_packages() -> Iterator[Check]:

@@ -1,4 +1,7 @@
-"""Look at a knowledge graph, take it elsewhere, or index one of your own."""
+"""Look at a knowledge graph, take it elsewhere, or index one of your own.
+
+Example: clwqa-bench kg show 守株待兔
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from clwqa_bench.console import emit
+from clwqa_bench.console import emit, out_console
 from clwqa_bench.errors import GraphError
-from clwqa_bench.kg.build import read_tables, write_index
+from clwqa_bench.kg.build import index_tables
 from clwqa_bench.kg.export import export as write_export
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path as Walk
@@ -27,14 +30,16 @@ CITATION_RELATIONS = frozenset({"hasCitation", "hasExample", "citesWork", "cites
 app = typer.Typer(no_args_is_help=True, help=__doc__)
 
 DEFAULT = Path("data/clwqa-100k/kg")
-GraphOption = Annotated[Path, typer.Option("--graph", "-g", help="The graph directory.")]
+GraphOption = Annotated[
+    Path, typer.Option("--graph", "-g", help="The folder of a graph, or of a dataset with one.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 @app.command()
 def stats(
     directory: Annotated[
-        Path | None, typer.Argument(help="The graph directory; the same as --graph.")
+        Path | None, typer.Argument(metavar="DIR", help="The folder of the graph; the same as --graph.")
     ] = None,
     graph: GraphOption = DEFAULT,
     json: JsonOption = False,
@@ -43,22 +48,22 @@ def stats(
 
     Example: clwqa-bench kg stats data/clwqa-100k/kg
     """
-    store = MemoryGraph.open(directory or graph)
+    store = open_graph(directory or graph)
     emit(count(store), json, lambda counts: _draw_counts(counts, store.ontology))
 
 
 @app.command()
 def show(
-    entity: Annotated[str, typer.Argument(help="An id, a label or an alias.")],
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An id, a label or an alias.")],
     graph: GraphOption = DEFAULT,
-    limit: Annotated[int, typer.Option(help="Neighbours shown for each relation.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Neighbours shown for each relation.")] = 10,
     json: JsonOption = False,
 ) -> None:
     """Show one entity: its text, attributes and neighbours.
 
     Example: clwqa-bench kg show 守株待兔
     """
-    store = MemoryGraph.open(graph)
+    store = open_graph(graph)
     emit(
         describe(store, resolve(store, entity), limit),
         json,
@@ -71,16 +76,16 @@ def path(
     start: Annotated[str, typer.Argument(metavar="A", help="An id, a label or an alias.")],
     end: Annotated[str, typer.Argument(metavar="B", help="An id, a label or an alias.")],
     graph: GraphOption = DEFAULT,
-    max_length: Annotated[int, typer.Option(help="Longest path to look for, in edges.")] = 6,
+    max_length: Annotated[int, typer.Option(min=1, help="Longest path to look for, in edges.")] = 6,
     directed: Annotated[bool, typer.Option("--directed", help="Walk edges forwards only.")] = False,
-    limit: Annotated[int, typer.Option(help="Paths shown.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Paths shown.")] = 10,
     json: JsonOption = False,
 ) -> None:
     """Show the shortest paths between two entities.
 
     Example: clwqa-bench kg path 守株待兔 韩非
     """
-    store = MemoryGraph.open(graph)
+    store = open_graph(graph)
     ends = resolve(store, start), resolve(store, end)
     found = store.shortest(
         [ends[0]], ends[1], max_length=max_length, directed=directed, every=True, limit=limit
@@ -98,34 +103,37 @@ def path(
 @app.command()
 def export(
     format: Annotated[
-        Literal["ttl", "nt", "parquet", "jsonl", "cypher", "csv"], typer.Option("--format", "-f")
+        Literal["ttl", "nt", "parquet", "jsonl", "cypher", "csv"],
+        typer.Option("--format", "-f", help="What to write."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A file; for parquet, jsonl and csv a directory.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A file; for parquet, jsonl and csv a folder.")],
     graph: GraphOption = DEFAULT,
     json: JsonOption = False,
 ) -> None:
     """Write the graph for other tools: RDF, tables, a Cypher script, or CSV for neo4j-admin.
 
-    A file name that ends in .gz is compressed.  Lists in the CSV are separated by U+001F: call
-    `neo4j-admin database import full --array-delimiter=U+001F --multiline-fields=true`.
+    A file name that ends in .gz is compressed.
+    Lists in the CSV are separated by U+001F: import them with --array-delimiter=U+001F --multiline-fields=true.
 
     Example: clwqa-bench kg export --format ttl --out graph.ttl
     """
-    files = write_export(graph, format, out)
+    files = write_export(folder_of(graph), format, out)
     emit([str(file) for file in files], json, lambda names: Text("\n".join(names)))
 
 
 @app.command()
 def index(
-    directory: Annotated[Path, typer.Argument(help="Holds entities.parquet and triples.parquet.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Holds entities.parquet and triples.parquet.")
+    ],
     ontology: Annotated[Path | None, typer.Option(help="Your own ontology, a Turtle file.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check two tables and write the index the other commands need; for a graph of your own or a download.
+    """Index a graph of your own, or a downloaded one: check its two tables and write what `kg` reads.
 
     Example: clwqa-bench kg index my-graph --ontology my-ontology.ttl
     """
-    write_index(*read_tables(directory), directory, Ontology.load(ontology))
+    index_tables(directory, Ontology.load(ontology))
     store = MemoryGraph.open(directory)
     result = {"entities": len(store), "triples": sum(s.count for s in store.schema().signatures)}
     emit(result, json, lambda r: Text(f"{r['entities']:,} entities, {r['triples']:,} triples indexed"))
@@ -134,11 +142,32 @@ def index(
 # ---------------------------------------------------------------------- what is shown
 
 
+def folder_of(graph: Path) -> Path:
+    """The folder of the graph: ``graph`` itself, or ``kg`` in it when it is a dataset.
+
+    Raises GraphError when nothing is built yet where every command looks by default.
+    """
+    if graph == DEFAULT and not graph.is_dir():
+        raise GraphError(
+            "no dataset is built here yet", file=graph, fix="make build, or name a graph with --graph"
+        )
+    return graph / "kg" if (graph / "manifest.json").is_file() else graph
+
+
+def open_graph(graph: Path) -> MemoryGraph:
+    """Open the graph a command was given; see :func:`folder_of`."""
+    return MemoryGraph.open(folder_of(graph))
+
+
 def resolve(store: MemoryGraph, name: str) -> str:
-    """The entity a person means by an id, a label or an alias.  Raises GraphError with what to type instead."""
+    """The entity a person means by an id, a label or an alias; a citation record only when nothing else has the name.
+
+    Raises GraphError with what to type instead.
+    """
     if name in store:
         return name
-    found = store.lookup(name)
+    named = store.lookup(name)
+    found = [node for node in named if CITATION_TYPE not in store.types(node)] or named
     if len(found) == 1:
         return found[0]
     if found:
@@ -204,19 +233,20 @@ def _listed(store: MemoryGraph, nodes: Iterable[str]) -> str:
 
 def _draw_counts(counts: dict[str, Any], ontology: Ontology) -> RenderableType:
     plain = counts["without_citation_records"]
-    totals = Table("", "entities", "triples", box=None)
+    totals = Table("", Column("entities", justify="right"), Column("triples", justify="right"), box=None)
     totals.add_row("all", f"{counts['entities']:,}", f"{counts['triples']:,}")
     totals.add_row("without citation records", f"{plain['entities']:,}", f"{plain['triples']:,}")
     return Group(
         totals,
+        "",
         _counted("type", counts["entities_by_type"], ontology),
+        "",
         _counted("relation", counts["triples_by_relation"], ontology),
     )
 
 
 def _counted(title: str, counts: dict[str, int], ontology: Ontology) -> Table:
-    table = Table(title, "", "count", box=None)
-    table.columns[2].justify = "right"
+    table = Table(title, "", Column("count", justify="right"), box=None)
     for name, number in sorted(counts.items(), key=lambda item: -item[1]):
         table.add_row(name, ontology.label(name), f"{number:,}")
     return table
@@ -240,10 +270,19 @@ def _draw_entity(found: dict[str, Any], ontology: Ontology) -> RenderableType:
     return Group(Text(found["label"], style="bold"), _aligned(facts), Text(), _aligned(edges))
 
 
-def _aligned(pairs: list[tuple[str, str]]) -> Text:
-    """Lines of a name and a value, without the empty ones; long values flow on."""
-    width = max((len(name) for name, value in pairs if value), default=0)
-    return Text("\n".join(f"{name:{width}}  {value}" for name, value in pairs if value))
+def _aligned(pairs: list[tuple[str, str]]) -> RenderableType:
+    """Lines of a name and a value, without the empty ones.
+
+    A terminal folds a long value under its beginning; a file or a pipe gets it as one line.
+    """
+    shown = [(name, value) for name, value in pairs if value]
+    if not out_console.is_terminal:
+        width = max((len(name) for name, _ in shown), default=0)
+        return Text("\n".join(f"{name:{width}}  {value}" for name, value in shown))
+    grid = Table.grid(Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2))
+    for name, value in shown:
+        grid.add_row(name, Text(value))
+    return grid
 
 
 def _draw_paths(result: dict[str, Any]) -> RenderableType:

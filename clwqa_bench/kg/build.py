@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,7 +24,7 @@ from clwqa_bench.kg.layout import INDEX_FORMAT, TABLES, Ints, relation_names, ta
 from clwqa_bench.kg.topology import Adjacency
 from clwqa_bench.ontology import Ontology
 
-__all__ = ["ENTITY_SCHEMA", "TRIPLE_SCHEMA", "read_tables", "table_sizes", "write_index"]
+__all__ = ["ENTITY_SCHEMA", "TRIPLE_SCHEMA", "index_tables", "read_tables", "table_sizes", "write_index"]
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -52,44 +53,63 @@ def write_index(entities: pa.Table, triples: pa.Table, out: Path, ontology: Onto
     ``type`` are required, of the triples all but ``provenance``.  Rows may come in any order.  The same rows
     give the same bytes.  Raises GraphError naming the first bad row (counted from 1).
     """
-    ontology = ontology or Ontology.load()
+    graph = _checked(entities, triples, ontology or Ontology.load())
+    out.mkdir(parents=True, exist_ok=True)
+    _write_parquet(graph.entities.sort_by("id"), out / "entities.parquet")
+    in_order = [("head", "ascending"), ("relation", "ascending"), ("tail", "ascending")]
+    _write_parquet(graph.triples.sort_by(in_order), out / "triples.parquet")
+    _write_index(graph, out)
+
+
+def index_tables(directory: Path, ontology: Ontology | None = None) -> None:
+    """Check the two tables of a directory as ``write_index`` does and write ``index/`` beside them.
+
+    The tables stay as they are to the byte: others may have recorded their checksums.
+    """
+    _write_index(_checked(*read_tables(directory), ontology or Ontology.load()), directory)
+
+
+def read_tables(directory: Path) -> tuple[pa.Table, pa.Table]:
+    """The two tables of a graph directory.  Raises GraphError if one is missing or no whole Parquet file."""
+    entities, triples = (_read(directory / name) for name in TABLES)
+    return entities, triples
+
+
+def _read(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise GraphError("the table is missing", fix="name the directory that holds it", file=path)
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        fix = "write or download the table again"
+        raise GraphError(f"not a complete Parquet file ({error})", fix=fix, file=path) from error
+
+
+# ---------------------------------------------------------------------- checks
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """Tables that passed every check, and the codes that stand for their names in the index."""
+
+    ontology: Ontology
+    entities: pa.Table
+    triples: pa.Table
+    nodes: pa.Table  # the entities in the order of their node numbers
+    type_code: Ints  # of every node
+    edges: tuple[Ints, Ints, Ints]  # (heads, tails, relations) of every triple
+
+
+def _checked(entities: pa.Table, triples: pa.Table, ontology: Ontology) -> _Graph:
     entities = _conform(entities, ENTITY_SCHEMA, "entities", required=("id", "label", "type"))
     triples = _conform(triples, TRIPLE_SCHEMA, "triples", required=("head", "relation", "tail"))
     type_code = _codes(entities, "type", ontology.types, "entities")
     _refuse_repeats(entities, ["id"], "entities")
-
     # Node numbers follow (label, id): ascending integers are the order in which answers are given.
     order = pc.sort_indices(entities, sort_keys=[("label", "ascending"), ("id", "ascending")])
     nodes = entities.take(order)
-    heads, tails, relations = _edges(triples, nodes, ontology)
-
-    out.mkdir(parents=True, exist_ok=True)
-    _write_parquet(entities.sort_by("id"), out / "entities.parquet")
-    triples = triples.sort_by([("head", "ascending"), ("relation", "ascending"), ("tail", "ascending")])
-    _write_parquet(triples, out / "triples.parquet")
-
-    partial = out / "index.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    _write_nodes(nodes, type_code[order.to_numpy()], partial)
-    _write_edges(heads, relations, tails, type_code[order.to_numpy()], ontology, partial)
-    search.write(nodes["label"].to_pylist(), nodes["aliases"].to_pylist(), partial)
-    _write_json(ontology.to_json(), partial / "ontology.json")
-    _write_json({"format": INDEX_FORMAT, "tables": table_sizes(out)}, partial / "meta.json")
-    shutil.rmtree(out / "index", ignore_errors=True)
-    partial.rename(out / "index")
-
-
-def read_tables(directory: Path) -> tuple[pa.Table, pa.Table]:
-    """The two tables of a graph directory.  Raises GraphError if one is missing."""
-    paths = [directory / name for name in TABLES]
-    for path in paths:
-        if not path.is_file():
-            raise GraphError("the table is missing", fix="name the directory that holds it", file=path)
-    return pq.read_table(paths[0]), pq.read_table(paths[1])
-
-
-# ---------------------------------------------------------------------- checks
+    edges = _edges(triples, nodes, ontology)
+    return _Graph(ontology, entities, triples, nodes, type_code[order.to_numpy()], edges)
 
 
 def _fail(table: str, row: int, what: str, fix: str) -> NoReturn:
@@ -178,6 +198,23 @@ def _refuse_mirrored(heads: Ints, tails: Ints, relations: Ints, ontology: Ontolo
 # ---------------------------------------------------------------------- files
 
 
+def _write_index(graph: _Graph, out: Path) -> None:
+    """Write ``out/index`` under another name and rename it last; nothing half-written stays behind."""
+    partial = out / "index.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir()
+        _write_nodes(graph.nodes, graph.type_code, partial)
+        _write_edges(*graph.edges, graph.type_code, graph.ontology, partial)
+        search.write(graph.nodes["label"].to_pylist(), graph.nodes["aliases"].to_pylist(), partial)
+        _write_json(graph.ontology.to_json(), partial / "ontology.json")
+        _write_json({"format": INDEX_FORMAT, "tables": table_sizes(out)}, partial / "meta.json")
+        shutil.rmtree(out / "index", ignore_errors=True)
+        partial.rename(out / "index")
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def _write_nodes(nodes: pa.Table, type_code: Ints, index: Path) -> None:
     np.save(index / "type_code.npy", type_code)
     # Uncompressed Arrow is read in place from the memory map: a text costs nothing until it is asked for.
@@ -185,7 +222,7 @@ def _write_nodes(nodes: pa.Table, type_code: Ints, index: Path) -> None:
 
 
 def _write_edges(
-    heads: Ints, relations: Ints, tails: Ints, type_code: Ints, ontology: Ontology, index: Path
+    heads: Ints, tails: Ints, relations: Ints, type_code: Ints, ontology: Ontology, index: Path
 ) -> None:
     Adjacency.build(heads, relations, tails, type_code, len(ontology.types)).save(index, "out")
     Adjacency.build(tails, relations, heads, type_code, len(ontology.types)).save(index, "in")
@@ -198,8 +235,11 @@ def _write_edges(
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
     partial = path.with_suffix(".partial")
-    pq.write_table(table, partial, compression="zstd", row_group_size=1 << 17)
-    partial.replace(path)
+    try:
+        pq.write_table(table, partial, compression="zstd", row_group_size=1 << 17)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _write_json(data: object, path: Path) -> None:

@@ -159,3 +159,72 @@ def test_who_compiled_is_not_called_author() -> None:
 def test_only_classical_or_marked_pieces_are_literature_by_construction(period: str) -> None:
     work = canon(cite("某题", "某乙人", period=period)).place(cite("某题", "某乙人", period=period)).work
     assert work.domain == (None if period == "近现代" else "arts_literature")
+
+
+@pytest.mark.parametrize(
+    ("citation", "work", "kind"),
+    [
+        (
+            cite("九歌", "屈原", section="河伯"),
+            "piece:屈原/九歌·河伯",
+            "Piece",
+        ),  # a cycle of songs is no book
+        (
+            cite("边城", "沈从文", locator="十四"),
+            "book:边城/沈从文",
+            "Novel",
+        ),  # a novel cited like a treatise
+        (cite("空谷香", "蒋士铨", section="哄笺"), "book:空谷香/蒋士铨", "Drama"),
+        (cite("谈龙录", "赵执信"), "book:谈龙录/赵执信", "Book"),  # a book cited without parts
+    ],
+)
+def test_the_table_of_kinds_decides_where_the_manner_of_citing_misleads(
+    citation: Citation, work: str, kind: str
+) -> None:
+    found = canon(citation).place(citation).work
+    assert (found.id, found.kind) == (work, kind)
+
+
+@pytest.mark.parametrize(("title", "locator"), [("无此书", "第三幕"), ("无此书传奇", None)])
+def test_acts_scenes_and_the_name_of_the_genre_tell_a_play(title: str, locator: str | None) -> None:
+    citation = cite(title, "甲乙", section="某出", locator=locator)
+    assert canon(citation).place(citation).work.kind == "Drama"
+
+
+def test_a_chapter_cited_by_its_own_name_is_a_chapter() -> None:
+    dotted = [cite("庄子", section="山木")] * 3
+    assert canon(*dotted).place(cite("山木")).id == "chapter:庄子#山木"
+    assert canon(*dotted[:2]).place(cite("山木")).id == "piece:?/山木", "two citations are no proof"
+    signed = [cite("荀子", section="劝学")] * 3
+    assert canon(*signed).place(cite("劝学", "荀子")).id == "chapter:荀子#劝学"
+    assert canon(*signed).place(cite("劝学", "孟郊")).id == "piece:孟郊/劝学", (
+        "another author's is another text"
+    )
+
+
+def test_unsigned_prefaces_are_not_one_work() -> None:
+    first, second = (Citation(**{**_fields(cite("序")), "quotation": q}) for q in ("天下之文章", "余读其书"))
+    assert canon().place(first).id != canon().place(second).id
+
+
+def test_marks_inside_a_title_make_no_other_work() -> None:
+    one, other = (canon().place(cite(t, "袁宗道")) for t in ("读〈孟子〉", "读孟子"))
+    assert one.id == other.id
+    assert one.work.title == "读〈孟子〉"
+
+
+@pytest.mark.parametrize(
+    ("author", "period", "person"),
+    [("武帝", "南朝·梁", "萧衍"), ("元帝", "南朝·梁", "萧绎"), ("汤显祖", "明", "汤显祖")],
+)
+def test_an_emperor_is_named_by_his_dynasty(author: str, period: str, person: str) -> None:
+    assert canon().authors(cite("x", author, period=period)) == (person,)
+
+
+@pytest.mark.parametrize("printed", ["按今本", "柳琴戏", "初三教案", "另见"])
+def test_what_is_printed_in_the_place_of_an_author_may_be_none(printed: str) -> None:
+    assert canon().authors(cite("x", printed)) == ()
+
+
+def _fields(citation: Citation) -> dict[str, object]:
+    return {name: getattr(citation, name) for name in Citation.__slots__}

@@ -100,6 +100,13 @@ def test_same_work_continues_after_you() -> None:
     assert (second.title, second.author, second.locator) == ("西游记", "吴承恩", "第四十一回")
 
 
+def test_another_work_after_you_is_by_the_same_author() -> None:
+    text = "老舍《赵子曰》第十七如今叫我整本大套的去？”又《文博士》三中国的老事儿有许多合乎科学。”"
+    first, second = parse_derivation(text, "整本大套", LEXICON).citations
+    assert (first.author, first.locator) == ("老舍", "第十七")
+    assert (second.author, second.title, second.locator) == ("老舍", "文博士", "三")
+
+
 def test_annotation_is_commentary_of_the_citation_before_it() -> None:
     text = "《诗·小雅·小宛》我日斯迈。”郑玄笺迈，行也。”一本作日迈”。"
     (citation,) = parse_derivation(text, "日迈月征", LEXICON).citations

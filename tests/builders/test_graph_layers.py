@@ -12,7 +12,7 @@ from clwqa_builders.graph.history import agreed_eras, historical_year
 from clwqa_builders.graph.links import name_index, named_persons, order_variants
 from clwqa_builders.graph.tables import GraphTables, short
 from clwqa_builders.graph.words import cjk_only, word_type
-from clwqa_builders.tables import DynastyPair, load_false_variants
+from clwqa_builders.tables import DynastyPair, EraCorrection, load_era_corrections, load_false_variants
 
 HAN = DynastyPair(first_id="43", second_name="汉", begin=-206, end=8, period="西汉")
 
@@ -56,6 +56,27 @@ def test_an_era_enters_when_both_chronologies_agree() -> None:
 )
 def test_an_era_on_which_they_differ_stays_out(first: dict[str, str], second: dict[str, str]) -> None:
     assert agreed_eras([first], [second], [HAN]) == []
+
+
+def test_slips_of_the_chronologies_are_corrected() -> None:
+    wrong = reign("建元", "-140", monarch="武王", person="刘撤")
+    right = {("西汉", "建元", -140): EraCorrection(-135, "刘彻", "武帝")}
+    (found,) = agreed_eras([era("建元", "-139", "-134.0")], [wrong], [HAN], right)
+    assert (found.ruler, found.ruler_title, found.end) == ("刘彻", "武帝", -135)
+
+
+def test_no_corrected_era_ends_before_it_begins() -> None:
+    corrections = load_era_corrections()
+    assert corrections["唐", "天祐", 904].ruler == "李晔"
+    assert [key for key, right in corrections.items() if right.end < key[2]] == []
+
+
+@pytest.mark.parametrize(("printed", "known"), [("爱新觉罗玄烨", "玄烨"), ("孛儿只斤忽必烈", "忽必烈")])
+def test_rulers_are_called_without_their_clan(printed: str, known: str) -> None:
+    (found,) = agreed_eras(
+        [era("建元", "-139", "-134.0")], [reign("建元", "-140", person=printed)], [HAN], {}
+    )
+    assert found.ruler == known
 
 
 def test_names_are_read_from_source_without_running_it(tmp_path: Path) -> None:

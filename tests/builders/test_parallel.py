@@ -1,11 +1,15 @@
-"""Work in forked processes: same results in the same order, and errors are not lost."""
+"""Work in forked processes: same results in the same order, no error is lost, and no process outlives its build."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from clwqa_builders.parallel import beside, parallel_map
+from tests.process import SEARCH_PATH
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -32,3 +36,20 @@ def test_work_beside_a_block_is_done_when_the_block_is_left(tmp_path: Path, work
     assert {p.name for p in tmp_path.iterdir()} == {"aside", "here"}
     with pytest.raises(ZeroDivisionError), beside(lambda: 1 // 0, workers):
         pass
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_build_that_is_killed() -> None:
+    script = (
+        "import time; from clwqa_builders.parallel import parallel_map\n"
+        "parallel_map(lambda _: print('at work', flush=True) or time.sleep(600), [1, 2], workers=2)"
+    )
+    env = os.environ | {"PYTHONPATH": SEARCH_PATH}
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env=env) as build:
+        assert build.stdout is not None
+        assert [build.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
+        build.kill()
+        # A pipe ends when nobody holds its other end, as the workers do while they live.
+        assert build.communicate(timeout=60)[0] == ""
+    assert build.returncode == -signal.SIGKILL

@@ -70,6 +70,7 @@ def test_periods(label: str, expected: str) -> None:
 
 
 def test_a_passage_is_quoted_cleanly() -> None:
+    assert passage("出我胯下!或曰:善") == "出我胯下！或曰：善"
     assert passage("子曰：“是也，”") == "子曰：‘是也，’"
     assert passage("皆沉船，") == "皆沉船"
 
@@ -177,9 +178,24 @@ def test_passages_that_read_alike_once_masked_are_dropped() -> None:
 
 
 def test_only_refuses_words_with_several_sources() -> None:
-    pattern = "w:Idiom -hasSource-> u:Piece"
-    assert len(ask(pattern, "w", "u", "Piece")) == 2
-    assert set(read(ask(pattern, "w", "u", "Piece", filters={"only": {"w": "hasSource"}}))) == {("十年生死",)}
+    pattern = "w:Idiom -hasSource-> u:Chapter"
+    every = set(read(ask(pattern, "w", "u", "Chapter")))
+    single = set(read(ask(pattern, "w", "u", "Chapter", filters={"only": {"w": "hasSource"}})))
+    assert every - single == {("背水一战",)}
+
+
+def test_only_counts_against_the_arrow_and_several_needs_three() -> None:
+    pattern, many = "u:Chapter <-hasSource- w:Idiom", {"u": "<hasSource"}
+    alone = set(read(ask(pattern, "u", "w", "Word", filters={"only": many})))
+    assert alone == {("《史记·淮阴侯列传》",), ("《韩非子·五蠹》",)}
+    assert set(read(ask(pattern, "u", "w", "Word", filters={"several": many}))) == {("《史记·项羽本纪》",)}
+
+
+def test_a_tune_is_no_answer_and_no_name_without_its_author() -> None:
+    assert len(ask("w:Idiom -hasSource-> u:Piece", "w", "u", "Piece")) == 1  # 十年生死 is in an 江城子
+    tune = GRAPH.index_of["piece:苏轼/江城子"]
+    assert not MENTIONS.is_telling(tune)
+    assert MENTIONS.name(tune) == "苏轼《江城子》"
 
 
 def test_a_triple_to_nowhere_is_an_error() -> None:
@@ -217,9 +233,9 @@ def test_words_and_works_on_the_way_are_listed() -> None:
 
 
 def test_phrasings_are_counted_round() -> None:
-    found = ask("w:Idiom -hasSource-> u:Piece", "w", "u", "Piece", filters={"only": {"w": "hasSource"}})
-    assert found.question(0, 0) == "问一：十年生死？"
-    assert found.question(0, 6) == "问三：十年生死？"
+    found = ask("w:Idiom -hasSource-> u:Piece", "w", "u", "Piece")
+    assert found.question(0, 0) == "问一：背水一战？"
+    assert found.question(0, 6) == "问三：背水一战？"
 
 
 def test_ragged_rows_are_grouped_sorted_and_taken() -> None:

@@ -18,6 +18,7 @@ from clwqa_builders.tables import (
     load_same_title_works,
     load_title_typos,
     load_tunes,
+    load_work_kinds,
 )
 
 BOOKS = {book.title: book for book in load_books()}
@@ -57,6 +58,14 @@ def test_works_use_known_periods_and_canonical_names() -> None:
     assert {work.period for work in WORKS} <= {*PERIODS, ""}
     assert not {author for work in WORKS for author in work.authors} & set(ALIASES)
     assert not [work.title for work in WORKS if set(work.authors) & set(work.other_authors)]
+
+
+def test_a_work_whose_kind_is_listed_stands_in_no_other_table() -> None:
+    listed = [work.partition("/") for work in load_work_kinds()]
+    assert {title for title, _, _ in listed} & set(TYPOS) == set()
+    assert {author for _, _, author in listed} & set(ALIASES) == set()
+    known = {(work.title, author) for work in WORKS for author in work.authors}
+    assert [work for work in listed if (work[0], work[2]) in known] == []
 
 
 def test_plays_and_novels_are_literature_unless_tales_of_marvels() -> None:
@@ -117,7 +126,8 @@ def test_names_are_resolved_in_one_step() -> None:
 
 
 def test_misprints_lead_to_known_titles() -> None:
-    assert set(TYPOS.values()) <= TITLES | TUNES
+    listed = {work.partition("/")[0] for work in load_work_kinds()}
+    assert set(TYPOS.values()) <= TITLES | TUNES | listed
     assert not set(TYPOS) & (TITLES | TUNES)
 
 

@@ -74,5 +74,5 @@ def test_bad_input_exits_with_2(cli: Callable[..., object], arguments: list[str]
 
 def test_a_wrong_rule_name_is_corrected(cli: Callable[..., object], folder: Path) -> None:
     result = cli("validate", str(folder), "--rules", "shema")
-    assert result.code != 0
-    assert "did you mean schema" in result.err
+    assert result.code == 2
+    assert "did you mean 'schema'" in result.err

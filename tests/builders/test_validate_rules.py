@@ -302,7 +302,7 @@ def test_only_the_named_rules_run(tmp_path: Path, templates: Path) -> None:
 
 def test_a_rule_name_is_corrected(tmp_path: Path) -> None:
     tiny.write(tmp_path)
-    with pytest.raises(ValidationFailed, match="did you mean unique-ids"):
+    with pytest.raises(ValidationFailed, match="did you mean 'unique-ids'"):
         validate_dataset(tmp_path, ["unique-id"])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from clwqa_bench.errors import GraphError
-from clwqa_bench.kg.build import read_tables, write_index
+from clwqa_bench.kg import search
+from clwqa_bench.kg.build import index_tables, read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
 
@@ -67,6 +70,49 @@ def test_what_was_written_can_be_indexed_again(tmp_path: Path) -> None:
     before = contents(tmp_path)
     write_index(*read_tables(tmp_path), tmp_path)
     assert contents(tmp_path) == before
+
+
+def own_tables(directory: Path) -> dict[str, bytes]:
+    """Tables as somebody else would write them: other order, other compression, only the columns needed."""
+    pq.write_table(table(ENTITIES[::-1]), directory / "entities.parquet", compression="none")
+    pq.write_table(table(TRIPLES[::-1]), directory / "triples.parquet", compression="none")
+    return contents(directory)
+
+
+def test_indexing_leaves_the_tables_as_they_are(tmp_path: Path) -> None:
+    before = own_tables(tmp_path)
+    index_tables(tmp_path)
+    after = contents(tmp_path)
+    assert {name: after[name] for name in before} == before
+    write_index(table(ENTITIES), table(TRIPLES), tmp_path / "other")
+    graphs = [MemoryGraph.open(folder) for folder in (tmp_path, tmp_path / "other")]
+    assert len({tuple(graph.triples()) for graph in graphs}) == 1
+
+
+def test_an_index_that_fails_leaves_the_earlier_one_and_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_tables(tmp_path)
+    index_tables(tmp_path)
+    before = contents(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(search, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        index_tables(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_a_truncated_table_is_named(tmp_path: Path) -> None:
+    own_tables(tmp_path)
+    path = tmp_path / "triples.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(GraphError, match=r"triples\.parquet: not a complete Parquet file") as failure:
+        index_tables(tmp_path)
+    assert failure.value.fix == "write or download the table again"
+    assert not (tmp_path / "index").exists()
 
 
 def test_other_string_types_are_taken(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from clwqa_bench.kg.build import write_index
@@ -124,6 +126,48 @@ def test_index(cli: Callable[..., Any], graph: str, tmp_path: Path) -> None:
     assert cli("kg", "show", "ant", "-g", str(tmp_path)).code == 2
     assert json.loads(cli("kg", "index", str(tmp_path), "--json").out) == {"entities": 22, "triples": 24}
     assert cli("kg", "show", "ant", "-g", str(tmp_path)).code == 0
+
+
+def test_a_graph_of_your_own_with_an_unknown_type_is_not_indexed(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    pq.write_table(
+        pa.table({"id": ["f1"], "label": ["Metropolis"], "type": ["Film"]}), tmp_path / "entities.parquet"
+    )
+    pq.write_table(
+        pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")}),
+        tmp_path / "triples.parquet",
+    )
+    result = cli("kg", "index", str(tmp_path))
+    assert result.code == 2
+    assert "entities row 1: type 'Film' is not known. Fix: use one of " in result.err
+    assert {path.name for path in tmp_path.iterdir()} == {"entities.parquet", "triples.parquet"}
+
+
+def test_a_citation_record_gives_way_to_the_work_of_the_same_name(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    entities, triples = tables()
+    record = {"id": "s1", "label": "ant", "type": "Source", "aliases": [], "text": "", "attributes": []}
+    rows = [*entities.to_pylist(), record | {"provenance": ""}]
+    write_index(entities.from_pylist(rows), triples, tmp_path)
+    assert json.loads(cli("kg", "show", "ant", "-g", str(tmp_path), "--json").out)["id"] == "i1"
+    assert json.loads(cli("kg", "show", "s1", "-g", str(tmp_path), "--json").out)["id"] == "s1"
+
+
+def test_a_dataset_folder_stands_for_its_graph(cli: Callable[..., Any], tmp_path: Path) -> None:
+    write_index(*tables(), tmp_path / "kg")
+    (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
+    assert json.loads(cli("kg", "stats", str(tmp_path), "--json").out)["entities"] == 22
+
+
+def test_before_the_first_build(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = cli("kg", "show", "守株待兔")
+    assert result.code == 2
+    assert "make build" in result.err
 
 
 def test_no_graph(cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clwqa_bench.commands import doctor
 from clwqa_bench.errors import BuildError
+from clwqa_builders import commands
 from clwqa_builders.stages import (
     Context,
     Finished,
@@ -323,6 +325,10 @@ def test_every_word_for_a_full_disk_is_understood(tmp_path: Path) -> None:
 def test_too_little_free_space_is_known_before_work_begins(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="the build needs about"), build_folder(tmp_path / "out", 1 << 60):
         pytest.fail("the build must not begin")
+
+
+def test_doctor_asks_for_the_room_that_a_build_asks_for() -> None:
+    assert doctor.ROOM == commands.NEED_BYTES
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Canonicalise citations: which work, which unit of it, by whom, of which period.
 
 The hand-checked tables decide first; only for the long tail a majority vote over the other citations of the same
-title decides, and only with support >= 3 and share >= 0.8 (knowledge-graph.md sec. 3.3).  Works are keyed by
+title decides, and only with support >= 3 and share >= 0.8.  Works are keyed by
 (title, author): different works under one title stay different.  无名氏 is never a person.  A tune is never a source.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from clwqa_builders.extract.records import Citation
-from clwqa_builders.tables import Book, Period
+from clwqa_builders.tables import Book, Period, load_work_kinds
 
 VOTE_SUPPORT = 3
 VOTE_SHARE = 0.8
@@ -22,7 +22,13 @@ BOOK_SHARE = 0.3  # a title cited with a section or volume in this share of its 
 UNNAMED = frozenset({"无名氏", "佚名", "阙名", "无名", "缺名", "不著撰人"})
 _ROLE = {"authored": "authoredBy", "compiled": "compiledBy", "attributed": "attributedTo"}
 _COMPILER_WORDS = ("编", "辑", "纂", "主编", "编辑", "编著", "辑录")
-_NOT_A_NAME = re.compile(r"[引注疏笺云曰说《》“”‘’，。；、\d]|^[上下前后]|[某等]$")
+_NOT_A_NAME = re.compile(
+    r"[引注疏笺云曰说《》“”‘’，。；、\d]|^[上下前后]|[某等]$|今[存本]|另见|教案|^变文$|.[剧戏]$|^天地会$"
+)
+# Titles that name a kind of text: two unsigned ones are never known to be the same work.
+_GENERIC = re.compile(r"[自]?[序跋叙]|前言|后记|失[题題]|无题|古诗|府君墓志铭|神道碑|问答[上下]?|书[序信]")
+_RULER = re.compile(r".{1,2}[帝祖宗]|后主")
+_MARKS = re.compile(r"[〈〉《》“”‘’，、。；：？！…\s]")
 _SERIES = re.compile(r"^(之|其)[一二三四五六七八九十百]+$")
 _MODERN = "近现代"
 _POETRY = frozenset({"诗", "词", "曲", "赋", "套曲", "散曲", "小令", "套数"})
@@ -82,6 +88,7 @@ class Tables:
     person_periods: Mapping[str, str]
     tunes: frozenset[str]
     false_variants: frozenset[frozenset[str]]
+    work_kinds: Mapping[str, str] = field(default_factory=load_work_kinds)
 
 
 class Canonicaliser:
@@ -98,6 +105,7 @@ class Canonicaliser:
         self._same_title = {(b.title, a): b for b in tables.same_title for a in b.authors}
         self._aliases = {alias: b.title for b in tables.books for alias in b.aliases}
         self._dotted = {alias: b.title for b in tables.books for alias in b.dotted_aliases}
+        self._sections: dict[str, Counter[str]] = defaultdict(Counter)
         self._uses: Counter[str] = Counter()
         self._book_uses: Counter[str] = Counter()
         self._locators: dict[str, Counter[str]] = defaultdict(Counter)
@@ -114,6 +122,9 @@ class Canonicaliser:
         names = []
         for part in re.split(r"[、，]", citation.author or ""):
             name = self._tables.author_aliases.get(part.strip(), part.strip())
+            if citation.period and _RULER.fullmatch(name):
+                ruler = citation.period.rpartition("·")[2] + name  # 梁·武帝 is 梁武帝
+                name = self._tables.author_aliases.get(ruler, name)
             if name and name not in UNNAMED and not _NOT_A_NAME.search(name) and len(name) <= 12:
                 names.append(name)
         return tuple(dict.fromkeys(names))
@@ -172,7 +183,13 @@ class Canonicaliser:
         if title in self._tables.tunes:
             topic = f"{title}·{citation.section}" if citation.section else title
             return Place(self._piece(topic, authors, citation), None)
-        if self._is_book(title):
+        whole = _winner(self._sections[title])
+        if whole and set(authors) <= set(self._books[whole].authors):
+            # A chapter cited by its own name alone (《逍遥游》, 荀子《劝学》).
+            section = f"{title}·{citation.section}" if citation.section else title
+            return self.place(replace(citation, title=whole, section=section, author=None))
+        listed = self._tables.work_kinds.get(_key(title, authors), "")
+        if listed != "Piece" and (listed or self._is_book(title)):
             return self._with_unit(self._tail_book(title, authors), citation, None)
         name = title + (f"·{citation.section}" if citation.section else "") + (citation.locator or "")
         return Place(self._piece(name, authors or self._voted_author(title), citation), None)
@@ -183,6 +200,8 @@ class Canonicaliser:
         located = citation.locator is not None and not _SERIES.match(citation.locator)
         if (citation.section or located) and citation.genre not in _POETRY:
             self._book_uses[title] += 1
+        if citation.section and title in self._books:
+            self._sections[citation.section][title] += 1
         if citation.locator:
             self._locators[title][citation.locator[-1]] += 1
         period = self.period(citation.period)
@@ -212,7 +231,7 @@ class Canonicaliser:
 
     def _tail_kind(self, title: str) -> str:
         marks = self._locators[title]
-        if marks["折"] + marks["出"] + marks["齣"] > 0:
+        if any(marks[act] for act in "折出齣幕场") or re.search(r".(传奇|杂剧)$", title):
             return "Drama"
         if marks["回"] > 0:
             return "Novel"
@@ -220,19 +239,21 @@ class Canonicaliser:
 
     def _tail_book(self, title: str, authors: tuple[str, ...]) -> Work:
         authors = authors or self._voted_author(title)
-        kind = self._tail_kind(title)
-        key = f"{title}/{authors[0]}" if authors else title
+        key = _key(title, authors)
+        kind = self._tables.work_kinds.get(key) or self._tail_kind(title)
         domain = "arts_literature" if kind in ("Drama", "Novel", "Collection") else None
         period = None if authors else _winner(self._anonymous_periods[title])
         return Work(f"book:{key}", title, kind, authors, "authoredBy", period, domain)
 
     def _piece(self, title: str, authors: tuple[str, ...], citation: Citation) -> Work:
         owner = authors[0] if authors else "?"
+        if not authors and _GENERIC.fullmatch(title):
+            owner += (citation.quotation or "")[:12]
         period = self.period(citation.period)
         classical = bool(authors) and (self.person_period(authors[0]) or period) not in (None, _MODERN)
         literary = classical or citation.genre in _POETRY or title.split("·")[0] in self._tables.tunes
         return Work(
-            f"piece:{owner}/{title}",
+            f"piece:{owner}/{_plain(title)}",
             title,
             "Piece",
             authors,
@@ -253,7 +274,10 @@ class Canonicaliser:
         is_piece = work.kind == "Collection" and citation.section is not None
         kind = "Piece" if is_piece else "Chapter"
         unit = Unit(
-            f"{kind.lower()}:{work.id.removeprefix('book:')}#{name}", f"{work.title}·{name}", kind, work.id
+            f"{kind.lower()}:{work.id.removeprefix('book:')}#{_plain(name)}",
+            f"{work.title}·{name}",
+            kind,
+            work.id,
         )
         return Place(work, unit, conflict)
 
@@ -263,6 +287,16 @@ def creator_relation(work: Work, citation: Citation) -> str:
     if not work.curated and citation.author_role in _COMPILER_WORDS:
         return "compiledBy"
     return work.role
+
+
+def _key(title: str, authors: tuple[str, ...]) -> str:
+    """What names a work that stands in no table of books."""
+    return f"{title}/{authors[0]}" if authors else title
+
+
+def _plain(title: str) -> str:
+    """A title without the marks that one printing has and another has not: 读〈孟子〉 is 读孟子."""
+    return _MARKS.sub("", title) or title
 
 
 def _winner(votes: Counter[str]) -> str | None:

@@ -151,9 +151,9 @@ class _Reader:
             return False
         return bool(_DESCRIBES.match(text, end + 1)) and not self.starts_tail(end + 1)
 
-    def citation(self) -> tuple[Citation, ...] | None:
+    def citation(self, previous: Citation | None = None) -> tuple[Citation, ...] | None:
         """Read a head and what it quotes; a told story is left at the cursor with narrative citations."""
-        head = parse_head(self.cursor, self.lexicon, self.word)
+        head = parse_head(self.cursor, self.lexicon, self.word, previous=previous)
         if head is None:
             return None
         if self.cursor.peek() == "”" and len(self.cursor.rest) > 2:
@@ -200,7 +200,7 @@ class _Reader:
             self.cursor.skip(_BETWEEN)
             if self.cursor.at_end or self.cursor.rest.startswith("[下续"):
                 return ()
-            further = self.citation() or self.continuation(citations[-1])
+            further = self.citation(citations[-1]) or self.continuation(citations[-1])
             if further and further[0].narrative and not self.cursor.at_end:
                 # A further story: its text is a note on the citation before it.
                 citations.extend(further)

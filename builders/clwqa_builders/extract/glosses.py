@@ -108,9 +108,29 @@ def _is_definition(pieces: tuple[str, ...], meaning: str) -> bool:
     return piece == piece[0] * 2 or piece[0] in meaning[:4] or piece[-1] in meaning[:4]
 
 
-def _defines_by_form(found: list[tuple[tuple[str, ...], str]], bonds: frozenset[str]) -> bool:
+def _paraphrases(pieces: tuple[str, ...], meaning: str, word: str, alone: bool) -> bool:
+    """Whether a clause retells the word from its piece on: 鸡|乱飞，狗乱跑; 床上安|张床; ``alone`` also 腰|背弯曲."""
+    if len(pieces) > 1 or _STARTS_DEFINITION.match(meaning) or _ENDS_DEFINITION.search(meaning):
+        return False
+    piece = pieces[0]
+    if len(piece) > 1 and len(piece) == len(word) - 1:
+        return True
+    others = word.replace(piece, "", 1)
+    first, *further = re.split(r"[，、]", meaning)
+    if further and len(piece) + len(first) == len(further[0]) >= 3 and any(c in others for c in further[0]):
+        return True
+    return (
+        alone
+        and not further
+        and len(meaning) >= 3
+        and meaning[0] in others
+        and not meaning.endswith(("声", "名"))
+    )
+
+
+def _defines_by_form(found: list[tuple[tuple[str, ...], str]], word: str, bonds: frozenset[str]) -> bool:
     """Whether clauses look like definitions: nothing runs together, and they are a list or each has the shape."""
-    if any(_runs_together(pieces, meaning, bonds) for pieces, meaning in found):
+    if any(_runs_together(*pair, bonds) or _paraphrases(*pair, word, len(found) == 1) for pair in found):
         return False
     run_on = [m for _, m in found if _RUNS_ON.match(m) and not _STARTS_DEFINITION.match(m)]
     listed = len(found) > 1 and not run_on
@@ -131,7 +151,7 @@ def _defines_by_exclusion(
     A lone character that could begin the running text (贪|心永远没有满足的时候) must be followed by a brief
     synonym, or by a sentence that is itself the paraphrase.
     """
-    if any(_CONTINUES.match(m) for _, m in found):
+    if any(_CONTINUES.match(m) or _paraphrases(p, m, word, len(found) == 1) for p, m in found):
         return False
     if not all(_only_about_its_piece(pieces, meaning, word) for pieces, meaning in found):
         return False
@@ -166,7 +186,7 @@ def _component_sentence(
     pieces = [piece for pieces, _ in found for piece in pieces]
     if len(set(pieces)) != len(pieces):
         return None
-    if not _defines_by_form(found, bonds) and not (
+    if not _defines_by_form(found, word, bonds) and not (
         following and _defines_by_exclusion(found, word, following, bonds)
     ):
         return None

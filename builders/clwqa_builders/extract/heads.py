@@ -26,7 +26,7 @@ _CONTINUES_NOUN = frozenset("，、。：；者曰云家话")
 _PLAY_LOCATOR = re.compile(r"[折出回幕]|楔子")
 _ANNOTATION = r"(?:集解|集注|集释|索隐|正义|补注|笺注|音义|自注|注|疏|笺|传)"
 _ANNOTATORS = (
-    "裴松之|刘孝标|李善|颜师古|李贤|郑玄|孔颖达|杜预|何晏|赵岐|王逸|高诱|韦昭|郭璞|裴骃|司马贞|张守节|胡三省|郦道元|"
+    "毛亨|裴松之|刘孝标|李善|颜师古|李贤|郑玄|孔颖达|杜预|何晏|赵岐|王逸|高诱|韦昭|郭璞|裴骃|司马贞|张守节|胡三省|郦道元|"
     "李周翰|吕延济|吕向|刘良|张铣|朱熹|邢昺|贾公彦|王弼|何休|范宁|杨倞|成玄英|郭象|薛综|应劭|如淳|晋灼|刘昭"
 )
 _BY_ANNOTATOR = re.compile(
@@ -177,10 +177,18 @@ def _also_cited(cursor: Cursor, lexicon: Lexicon) -> tuple[tuple[Attribution, Ti
     return tuple(found)
 
 
-def parse_head(cursor: Cursor, lexicon: Lexicon, word: str, *, at_field_end: bool = False) -> Head | None:
+def parse_head(
+    cursor: Cursor,
+    lexicon: Lexicon,
+    word: str,
+    *,
+    at_field_end: bool = False,
+    previous: Citation | None = None,
+) -> Head | None:
     """Read one citation head at the cursor; None (cursor unmoved) if what stands there is not one.
 
-    ``at_field_end`` for a source printed after an example, where nothing follows the head.
+    ``at_field_end`` for a source printed after an example, where nothing follows the head.  ``previous`` is the
+    citation before this one: 又《文博士》 after a work of 老舍 is his as well.
     """
     start = cursor.pos
     opening = cursor.text.find("《", start)
@@ -189,6 +197,8 @@ def parse_head(cursor: Cursor, lexicon: Lexicon, word: str, *, at_field_end: boo
     if attribution is None or closing is None or not cursor.text[opening + 1 : closing].strip("《》· "):
         return None
     title = parse_title(cursor.text[opening + 1 : closing], lexicon, attribution.author)
+    if previous and cursor.text.startswith(("又《", "又如《"), start) and title.title not in lexicon.books:
+        attribution = replace(attribution, author=previous.author, period=previous.period)
     cursor.pos = closing + 1
     cursor.skip("》 \u3000\t")
     also = _also_cited(cursor, lexicon)

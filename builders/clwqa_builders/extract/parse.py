@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import chain
 
 from clwqa_builders.extract.derivations import parse_derivation
 from clwqa_builders.extract.examples import parse_example
@@ -13,6 +13,7 @@ from clwqa_builders.extract.glosses import parse_gloss
 from clwqa_builders.extract.lexicon import Lexicon
 from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.repair import repair_row
+from clwqa_builders.parallel import parallel_map
 
 _CHUNK = 1000
 _CITATION_FIELDS = (
@@ -39,15 +40,12 @@ def parse_rows(rows: Iterable[RawRow], lexicon: Lexicon, workers: int = 1) -> li
     """Parse all rows in their order; the result does not depend on ``workers``."""
     rows = list(rows)
     chunks = [rows[at : at + _CHUNK] for at in range(0, len(rows), _CHUNK)]
-    parse_chunk = partial(_parse_chunk, lexicon=lexicon)
-    if workers <= 1 or len(chunks) <= 1:
-        return [parsed for chunk in chunks for parsed in parse_chunk(chunk)]
-    with ProcessPoolExecutor(max_workers=workers) as pool:
-        return [parsed for chunk in pool.map(parse_chunk, chunks) for parsed in chunk]
+    parsed = parallel_map(partial(_parse_chunk, lexicon=lexicon), chunks, workers)
+    return list(chain.from_iterable(parsed))
 
 
 def coverage(rows: Iterable[ParsedRow]) -> dict[str, int]:
-    """How many rows carry what (data-report sec. 2.1): kinds of derivation, fields of the first citation, examples,
+    """How many rows carry what: kinds of derivation, fields of the first citation, examples,
     cross references, component glosses.  ``unparsed`` counts non-empty derivations that yielded nothing.
     """
     count: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from clwqa_builders.extract.locators import as_locator
 from clwqa_builders.extract.quotes import requote_title
 
 # How a section of a dynastic history or a play ends when its dot was lost (《汉书何并传》).
-_HISTORY = re.compile(r"(?:书|史|史记|国志|汉纪)$")
+_HISTORY = re.compile(r"(?:书|史|史记|国志|汉纪|通志|通典)$")
 _HISTORY_SECTION = re.compile(
     r".{1,6}(?:传|本纪|世家|列传|志|纪|纪[上下一二三四五]|传[上下一二三四五]|传论|传赞|载记)$"
 )

@@ -7,15 +7,17 @@ both name it, under the same dynasty, with first years at most one year apart; i
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clwqa_builders.graph.tables import GraphTables
-from clwqa_builders.tables import DynastyPair, Period
+from clwqa_builders.tables import DynastyPair, EraCorrection, Period, load_era_corrections
 
 YEAR_TOLERANCE = 1
+_CLAN = re.compile("^(?:爱新觉罗|孛儿只斤)(?=.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,13 @@ def historical_year(astronomical: float) -> int:
 
 
 def agreed_eras(
-    eras: Iterable[Mapping[str, str]], reigns: Iterable[Mapping[str, str]], pairs: Iterable[DynastyPair]
+    eras: Iterable[Mapping[str, str]],
+    reigns: Iterable[Mapping[str, str]],
+    pairs: Iterable[DynastyPair],
+    corrections: Mapping[tuple[str, str, int], EraCorrection] | None = None,
 ) -> list[AgreedEra]:
-    """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms.
+    """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms, ``corrections`` made
+    (the repository's own unless others are given).
 
     ``eras`` rows have dyn_id, era_name_simp, era_start_year, era_end_year (astronomical); ``reigns`` rows have
     dynasty, reignTitle, monarch, monarchName, beginYear, endYear (historical).
@@ -70,11 +76,20 @@ def agreed_eras(
                             begin,
                             end,
                             reign["monarchName"] or None,
-                            reign["monarch"] or None,
+                            reign["monarch"].removeprefix(period) or None,
                             str(number),
                         ),
                     )
-    return [accepted[key] for key in sorted(accepted)]
+    if corrections is None:
+        corrections = load_era_corrections()
+    return [_corrected(accepted[key], corrections) for key in sorted(accepted)]
+
+
+def _corrected(era: AgreedEra, corrections: Mapping[tuple[str, str, int], EraCorrection]) -> AgreedEra:
+    """The era with its correction, its ruler without the name of the clan (爱新觉罗玄烨 is known as 玄烨)."""
+    if right := corrections.get((era.period, era.name, era.begin)):
+        return replace(era, end=right.end, ruler=right.ruler, ruler_title=right.ruler_title)
+    return replace(era, ruler=_CLAN.sub("", era.ruler) if era.ruler else None)
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

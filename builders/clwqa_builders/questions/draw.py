@@ -1,7 +1,7 @@
 """The deterministic stratified draw: which instances become questions.
 
 Every cell (split x hop x category) takes its quota round-robin over templates and, within a template, one instance of
-each source before a second of any, so that no template, book or word dominates.  Caps (dataset.md sec. 3): no template
+each source before a second of any, so that no template, book or word dominates.  Caps (docs/adr/0006): no template
 above a fifth of its hop, no word above twelve questions, one question for one fact asked of the same anchors.
 """
 

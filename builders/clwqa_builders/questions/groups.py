@@ -2,7 +2,7 @@
 
 A group (derivation cluster) joins words that share a quotation, an allusion or a gloss, that are order variants, or
 that refer to one another.  A question is usable only when all culture-loaded words on its evidence lie in one split,
-so no fact group can cross a split (dataset.md sec. 1).
+so no fact group can cross a split (docs/adr/0004).
 """
 
 from __future__ import annotations

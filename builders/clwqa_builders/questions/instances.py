@@ -10,16 +10,25 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
-from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, Ragged
+from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, Ragged, Side
 from clwqa_builders.questions.mention import MASK, Mentions
 from clwqa_builders.questions.solve import Table, bindings
-from clwqa_builders.questions.templates import WORKS, Basis, CategoryRule, Template, question_text
+from clwqa_builders.questions.templates import (
+    SEVERAL,
+    WORKS,
+    Basis,
+    CategoryRule,
+    Template,
+    question_text,
+)
+from clwqa_builders.questions.titles import may_be_one
 
 RING_MULTIPLIER = 2_654_435_761  # Knuth's multiplicative hash: a fixed shuffle of entity numbers
 
@@ -90,6 +99,7 @@ class Enumerator:
 
     def __init__(self, graph: GraphColumns, ontology: Ontology) -> None:
         self.graph = graph
+        self.ontology = ontology
         self.mentions = Mentions(graph, ontology)
         self._is_word = graph.is_a(ontology.with_descendants(["Word", "Sentence"]))
         self._is_work = graph.is_a(ontology.with_descendants(WORKS))
@@ -107,9 +117,12 @@ class Enumerator:
             & (answers.lengths <= filters.max_answers)
             & (category >= 0)
         )
-        for variable, relation in filters.only.items():
-            degree = self.graph.follow((relation,)).lengths
-            keep[found.tuple_of[degree[table[variable]] != 1]] = False
+        for variable, relations in filters.only.items():
+            keep[found.tuple_of[self._degree(relations)[table[variable]] != 1]] = False
+        for variable, relations in filters.several.items():
+            keep[found.tuple_of[self._degree(relations)[table[variable]] < SEVERAL]] = False
+        for column in table.values():
+            keep[found.tuple_of[self.mentions.doubtful[column]]] = False
         rows, mentions = self._clear(template, np.flatnonzero(keep), found, answers)
         return Instances(
             template=template,
@@ -121,6 +134,13 @@ class Enumerator:
             category=category[rows],
             basis=basis[rows],
         )
+
+    def _degree(self, relations: str) -> IntArray:
+        """How many neighbours every entity has by "r", "r|s" or, against the arrow, "<r"."""
+        names = tuple(relations.removeprefix("<").split("|"))
+        symmetric = all(map(self.ontology.symmetric, names))
+        side: Side = "both" if symmetric else "tail" if relations.startswith("<") else "head"
+        return np.bincount(self.graph.pairs(names, side)[0], minlength=len(self.graph))
 
     def _ring(self, template: Template) -> Table | None:
         """Pairs of anchors that meet in ``filters.pair``: each meeting point's members, shuffled, in a ring."""
@@ -184,12 +204,16 @@ class Enumerator:
         masked = {anchor: found.values(word) for anchor, word in template.filters.mask.items()}
         named = {row: self._mentions(template, row, found.anchors, masked) for row in rows.tolist()}
         bearers = Counter(map(_letters, named.values()))  # masked passages may come to read alike
+        works = found.members(self._is_work) if len(found) else answers
+        passed = [found.values(person) for person in _persons_on_the_way(template)]
         kept = [
             (row, texts)
             for row, texts in named.items()
             if texts
             and bearers[_letters(texts)] == 1
             and self._is_fair(template, texts, answers[row].tolist())
+            and not self._repeats(answers[row].tolist(), works[row].tolist())
+            and not self._tells(texts, [person for way in passed for person in way[row].tolist()])
         ]
         columns = zip(*(texts for _, texts in kept), strict=True) if kept else [()] * len(template.anchors)
         clear = np.array([row for row, _ in kept], dtype=np.int64)
@@ -219,17 +243,44 @@ class Enumerator:
     def _is_fair(self, template: Template, mentions: Sequence[str], answers: Sequence[int]) -> bool:
         if template.spec.answer_kind == "passage" and not all(map(self.mentions.is_sound, answers)):
             return False
+        if not all(map(self.mentions.is_telling, answers)):
+            return False
         if template.spec.target_element == "Explanation" and any(
             len(mention) >= SHORTEST_WORD and mention in self.graph.texts[a]
             for a in answers
             for mention in mentions
         ):
             return False  # a gloss that explains the word by itself
-        asked = "\n".join(map(_key, mentions))
-        if any(name in asked for a in answers for name in self.mentions.names(a)):
+        if self._tells(mentions, answers):
             return False
-        bound = template.filters.max_shared
-        return bound is None or all(len(set(self.graph.labels[a]) & set(asked)) <= bound for a in answers)
+        bound, asked = template.filters.max_shared, set("".join(map(_key, mentions)))
+        return bound is None or all(len(set(self.graph.labels[a]) & asked) <= bound for a in answers)
+
+    def _repeats(self, answers: Sequence[int], works: Sequence[int]) -> bool:
+        """Whether a list of works may hold one work twice, or that asked about: 出师表 and 前出师表."""
+        types = self.graph.types
+        if not set(answers) <= set(works):
+            return False
+        kinds = {types[a] for a in answers}
+        asked = sorted({*answers, *(w for w in works if types[w] in kinds)})
+        names = {w: (self.graph.labels[w], *self.graph.aliases[w]) for w in asked}
+        return any(
+            may_be_one(name, title)
+            for one, other in combinations(asked, 2)
+            for name in names[one]
+            for title in names[other]
+        )
+
+    def _tells(self, mentions: Sequence[str], entities: Sequence[int]) -> bool:
+        """Whether the names in a question give one of the entities away."""
+        asked = "\n".join(map(_key, mentions))
+        return any(name in asked for entity in entities for name in self.mentions.names(entity))
+
+
+def _persons_on_the_way(template: Template) -> list[str]:
+    """Variables for persons a question must lead to by itself: 苏轼《江城子》 already tells the author."""
+    pattern, ends = template.pattern, {*template.anchors, template.answer}
+    return [name for name, types in pattern.admitted.items() if "Person" in types and name not in ends]
 
 
 def _letters(texts: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """How an entity is named inside a Chinese question, and when that name is clear enough to ask with.
 
 A name is clear when no other entity of the same family (words, works, persons, periods, passages, categories)
-bears it as label or alias; otherwise a work is asked with its author, and anything else is not asked at all.
+bears it as label or alias, and when it is no title that many works bear in the world (a tune, 序, 咏史);
+otherwise a work is asked with its author, and anything else is not asked at all.
 """
 
 from __future__ import annotations
@@ -11,12 +12,25 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
-from clwqa_builders.questions.columns import GraphColumns, Ragged
+from clwqa_builders.questions.columns import BoolArray, GraphColumns, Ragged
+from clwqa_builders.questions.glosses import (
+    LONG_GLOSS,
+    alike,
+    is_only_reference,
+    is_torn,
+    runs_on,
+    stands_alone,
+)
+from clwqa_builders.questions.titles import misprints
+from clwqa_builders.tables import load_tunes
 
 CREATORS = ("authoredBy", "compiledBy", "attributedTo")
 MASK = "～"
+SHORTEST_PASSAGE = 2  # letters
 
 _NUMERAL = r"[零〇一二三四五六七八九十百千\d]+"
 _NUMBERED = re.compile(
@@ -24,10 +38,26 @@ _NUMBERED = re.compile(
 )
 _PAIRS = {"‘": "’", "“": "”", "《": "》", "〈": "〉", "（": "）", "(": ")", "[": "]", "【": "】"}
 _LOOSE_END = "，。；：、,;: "
+_QUOTED = str.maketrans("“”!?,;:", "‘’！？，；：")
 # Letters of other scripts (pinyin in a gloss) and signs of damage; the capital of 阿Q is part of a name.
 _UNCLEAN = re.compile(
-    r"[a-zａ-ｚà-ɏα-ωа-я]|[A-ZＡ-Ｚ]{2}|[ˇˉˊˋ□■◇◆‖\ufffd\ue000-\uf8ff]|[，。；：、]{2}|[？！][，。；：、]"
+    r"[a-zａ-ｚà-ɏα-ωа-я]|[A-ZＡ-Ｚ]{2}|[ˇˉˊˋ□■◇◆‖\ufffd\ue000-\uf8ff]|[，。；：、]{2}|[？！][，。；：、]|\s|[①-⑳]"
 )
+# Titles that say what kind of text a piece is, or its occasion, not which one.
+_GENERAL = re.compile(
+    r"(?:自|原|后|总|再版)?[序叙跋]|[序叙]言?|[前后引]言|后记|题记|附录|目录.*|小引|题[词辞解]|失[題题].*|发刊词|自[传述题]"
+    r"|无题.*|杂[诗感文说]|[咏述感抒书遣有]?[怀感史兴志]|即[事目]|偶[成题作]|放言|有感|春[思怨]|闺[怨情]|古[风意]|[拟学]古"
+    r"|[诗词歌论书记传铭赋]|.*[其之][一二三四五六七八九十]+|[五七]言.*|.*[一二三四五六七八九十]首"
+)
+_COMMON = re.compile(r".{1,2}|.{1,2}[行歌曲吟引词怨叹]")  # titles of pieces that may well have namesakes
+# A chapter's heading that ran into the quotation.
+_HEADED = re.compile(r".{0,4}第[一二三四五六七八九十百]+[章回卷节折]")
+_NUMBER = re.compile(rf"[上中下]?{_NUMERAL}")
+_STATE = re.compile(r"(?:春秋|战国)·")  # a state of an age: who asks for the age is answered without it
+_BOOKISH = re.compile(
+    r"[^·]*(?:[录集史谱经禅]|诗话|词话|杂[记识志钞]|笔[记谈]|日[记钞]|随笔|新书|语林|类编|丛话|琐言|偶谈|遗书|全书|世范|补)"
+)
+_TOLD = re.compile(r"语出|[典事]出|[事语]?见《?")  # how a dictionary introduces a story it only points to
 
 
 def bracketed(title: str, part: str = "") -> str:
@@ -50,7 +80,7 @@ def period_name(label: str) -> str:
 
 def passage(text: str) -> str:
     """A passage as it is quoted inside “ ”: inner double quotes become single, loose ends are cut."""
-    return text.strip(_LOOSE_END).replace("“", "‘").replace("”", "’")
+    return text.strip(_LOOSE_END).translate(_QUOTED)
 
 
 def has_paired_marks(text: str) -> bool:
@@ -127,21 +157,51 @@ class Mentions:
         return self.graph.labels[makers.pop()] + self.bare(entity)
 
     def is_sound(self, entity: int) -> bool:
-        """Whether a passage is fit to be shown: some text, paired marks, and no second citation run into it."""
+        """Whether a passage is fit to be shown: at least two letters, paired marks, and nothing run into it.
+
+        A gloss that only points to another word is no passage, nor a story that is only pointed to.
+        """
         if entity not in self._sound:
             text = self.graph.texts[entity]
-            cited = self.graph.types[entity] == "Quotation" and "《" in text
-            self._sound[entity] = bool(text) and not cited and has_paired_marks(text)
+            match self.graph.types[entity]:
+                case "Quotation":
+                    headed = _HEADED.match(text) or (_NUMBER.match(text) and entity in self._in_whole_works)
+                    spoilt = "《" in text or bool(headed or re.search(r"\s", text))
+                case "Explanation":
+                    spoilt = is_only_reference(text) or entity in self._torn
+                case _:
+                    spoilt = _TOLD.match(text) is not None
+            letters = sum(map(str.isalnum, text))
+            self._sound[entity] = letters >= SHORTEST_PASSAGE and not spoilt and has_paired_marks(text)
         return self._sound[entity]
+
+    def is_telling(self, entity: int) -> bool:
+        """Whether the label is an answer by itself, not 自序, a tune's name, or a state where an age is asked."""
+        label = self.graph.labels[entity]
+        match self.graph.types[entity]:
+            case "Piece":
+                return _GENERAL.fullmatch(label) is None and not self._tunes.issuperset(label.split("·"))
+            case "Dynasty":
+                return _STATE.match(label) is None
+            case _:
+                return True
 
     def _clear_name(self, entity: int) -> str | None:
         family = self._family[self.graph.types[entity]]
         if family == "passage" and not self.is_sound(entity):
             return None
-        for name in (self.bare(entity), self.qualified(entity)):
+        if self.graph.types[entity] == "Explanation" and not self._tells_its_word(entity):
+            return None
+        common = self.graph.types[entity] == "Piece" and _COMMON.fullmatch(self.graph.labels[entity])
+        bare = self.bare(entity) if self.is_telling(entity) and not common else None
+        for name in (bare, self.qualified(entity)):
             if name and self._bearers[family, name] == 1 and not _UNCLEAN.search(name):
                 return name
         return None
+
+    def _own_title(self, entity: int) -> str:
+        title, part = self._title_and_part(entity)
+        return part or title
 
     def _title_and_part(self, entity: int) -> tuple[str, str]:
         label = self.graph.labels[entity]
@@ -153,6 +213,69 @@ class Mentions:
             title, part = label.split("·", 1)
             return title, part
         return label, ""
+
+    def _tells_its_word(self, entity: int) -> bool:
+        return entity not in self._ambiguous and stands_alone(self.bare(entity))
+
+    @cached_property
+    def _glossed(self) -> list[tuple[int, int]]:
+        """Idioms and proverbs with their glosses."""
+        heads, tails = self.graph.pairs(("hasExplanation",), "head")
+        of_words = self.graph.is_a(("Idiom", "Proverb"))[heads]
+        return list(zip(heads[of_words].tolist(), tails[of_words].tolist(), strict=True))
+
+    @cached_property
+    def _torn(self) -> frozenset[int]:
+        """Glosses that a component's gloss has run into, and glosses of components cut off in the wrong place."""
+        labels, texts = self.graph.labels, self.graph.texts
+        found = {gloss for word, gloss in self._glossed if runs_on(texts[gloss], labels[word])}
+        components, meanings = (self.graph.follow((r,)) for r in ("hasComponent", "hasExplanation"))
+        words, glosses = self.graph.pairs(("hasComponentGloss",), "head")
+        for word, gloss in zip(words.tolist(), glosses.tolist(), strict=True):
+            for component in components[word].tolist():
+                own = gloss in meanings[component]
+                if own and is_torn(texts[gloss], labels[component], labels[word]):
+                    found.add(gloss)
+        return frozenset(found)
+
+    @cached_property
+    def _ambiguous(self) -> frozenset[int]:
+        """Glosses that do not tell their word from all others, or begin with a piece of it."""
+        labels, texts = self.graph.labels, self.graph.texts
+        long = sorted({gloss for _, gloss in self._glossed if len(texts[gloss]) >= LONG_GLOSS})
+        near = alike([texts[gloss] for gloss in long])
+        found = {gloss for gloss, is_near in zip(long, near.tolist(), strict=True) if is_near}
+        return frozenset(found | {gloss for word, gloss in self._glossed if texts[gloss][:1] in labels[word]})
+
+    @cached_property
+    def _in_whole_works(self) -> frozenset[int]:
+        """Quotations whose chapter is not told: a number at their beginning may be that of the chapter."""
+        passages, places = self.graph.pairs(("inContentUnit",), "head")
+        whole = self.graph.is_a(self.ontology.with_descendants(["CulturalSource"]))[places]
+        return frozenset(passages[whole].tolist())
+
+    @cached_property
+    def doubtful(self) -> BoolArray:
+        """Mask of the works whose title may be a misprint of another's or whose kind is unsure: a piece titled
+        like a book, an issue of a newspaper.
+        """
+        graph = self.graph
+        cited = np.bincount(graph.pairs(("citesWork",), "tail")[0], minlength=len(graph))
+        found = np.zeros(len(graph), dtype=bool)
+        for relations in (("partOf",), CREATORS):
+            over, members = graph.pairs(relations, "tail")
+            groups = np.split(members, np.flatnonzero(np.diff(over)) + 1)
+            named = ([(self._own_title(m), int(cited[m])) for m in group.tolist()] for group in groups)
+            found[[int(groups[number][position]) for number, position in misprints(named)]] = True
+        parts, wholes = graph.pairs(("partOf",), "head")
+        found[parts[graph.is_a(("Periodical",))[wholes]]] = True
+        pieces = np.flatnonzero(graph.is_a(("Piece",))).tolist()
+        found[[piece for piece in pieces if _BOOKISH.fullmatch(graph.labels[piece])]] = True
+        return found
+
+    @cached_property
+    def _tunes(self) -> frozenset[str]:
+        return load_tunes()
 
     @cached_property
     def _family(self) -> dict[str, str]:

@@ -22,6 +22,7 @@ MAX_ANSWERS = 10
 WORKS = ("ContentUnit", "CulturalSource")
 WORDS = ("CultureLoadedWord",)
 MIN_PHRASINGS = 4
+SEVERAL = 3
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _RULE = re.compile(r"(source|content):([a-z][a-z0-9_]*)|fixed:([a-z_]+)")
 
@@ -38,8 +39,9 @@ class Filters(_Entry):
     Lengths count the characters of an anchor's mention.  ``mask`` maps a passage anchor to the word variable
     that must occur in it and is replaced by ～.  ``max_shared`` bounds the characters an answer's label may
     share with the anchors' mentions.  ``without`` lists substrings an anchor's mention must not contain.
-    ``only`` demands that a variable's entity has one single triple of a relation, so that "the source of w" is
-    not said of a word with several.
+    ``only`` demands that a variable's entity has one single neighbour by a relation ("hasSource"), by any of
+    several ("variantOf|sameMeaningAs") or against one ("<hasSource"), so that "the source of w" is not said of
+    a word with several; ``several`` demands at least SEVERAL of them, so that a person is known by a bare name.
     ``pair`` names a variable through which two like anchors meet: of all pairs only a ring (each with the
     next) is asked.
     """
@@ -52,6 +54,7 @@ class Filters(_Entry):
     max_shared: int | None = None
     without: Mapping[str, tuple[str, ...]] = {}
     only: Mapping[str, str] = {}
+    several: Mapping[str, str] = {}
     pair: str | None = None
 
 
@@ -165,9 +168,16 @@ def parse_template(entry: Mapping[str, Any], ontology: Ontology) -> Template:
 def _check_variables(spec: TemplateSpec, pattern: Pattern, ontology: Ontology) -> None:
     filters = spec.filters
     anchored = {*filters.min_chars, *filters.max_chars, *filters.mask, *filters.without}
-    filtered = (*anchored, *filters.only, *filters.mask.values(), *([filters.pair] if filters.pair else []))
-    for relation in filters.only.values():
-        ontology.signature(relation)
+    filtered = (
+        *anchored,
+        *filters.only,
+        *filters.several,
+        *filters.mask.values(),
+        *([filters.pair] if filters.pair else []),
+    )
+    for relations in (*filters.only.values(), *filters.several.values()):
+        for relation in relations.removeprefix("<").split("|"):
+            ontology.signature(relation)
     for field, names in (("anchors", spec.anchors), ("answer", (spec.answer,)), ("filters", filtered)):
         if unknown := [n for n in names if n not in pattern.variables]:
             raise TemplateError(

@@ -1,4 +1,7 @@
-"""List, fetch and verify the open sources the benchmark is built from."""
+"""List, fetch and verify the open sources the benchmark is built from.
+
+Example: clwqa-bench sources list
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 def list_sources(profile: ProfileOption = "core", json: JsonOption = False) -> None:
     """Show every source with its version and licence.
 
+    With --json also the note on where its content comes from, and the size and sha256 of every file.
+
     Example: clwqa-bench sources list --json
     """
     sources = load_catalogue().profile(profile)
@@ -36,7 +41,9 @@ def list_sources(profile: ProfileOption = "core", json: JsonOption = False) -> N
 
 @app.command()
 def fetch(profile: ProfileOption = "core", json: JsonOption = False) -> None:
-    """Install what is missing into this Python environment; a source that is intact is left alone.
+    """Install into this Python environment what is missing or damaged.
+
+    A source that is intact is left alone.
 
     Example: clwqa-bench sources fetch
     """
@@ -54,7 +61,9 @@ def fetch(profile: ProfileOption = "core", json: JsonOption = False) -> None:
 
 @app.command("verify")
 def verify_sources(profile: ProfileOption = "core", json: JsonOption = False) -> None:
-    """Check that every source is installed and intact, to the byte; exit code 1 if one is not.
+    """Check that every source is installed and intact, to the byte.
+
+    Exit code 1 if one is not.
 
     Example: clwqa-bench sources verify
     """
@@ -112,7 +121,9 @@ def _problem(source: Source) -> SourceError | None:
 
 
 def _table_of_sources(sources: Sequence[Source]) -> Table:
-    table = Table(Column("source", no_wrap=True), "version", "licence as stated", "what")
+    table = Table(
+        Column("source", no_wrap=True), "version", "licence stated", Column("what", overflow="fold")
+    )
     for source in sources:
         table.add_row(source.id, source.version, source.licence, source.what)
     return table
@@ -121,5 +132,6 @@ def _table_of_sources(sources: Sequence[Source]) -> Table:
 def _table_of_states(rows: Sequence[dict[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for row in rows:
-        table.add_row(row["state"], row["id"], Text(row.get("problem", ""), overflow="fold"))
+        problem = row.get("problem", "")
+        table.add_row(row["state"], row["id"], *([Text(problem, overflow="fold")] if problem else []))
     return table

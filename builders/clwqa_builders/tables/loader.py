@@ -78,6 +78,15 @@ class DynastyPair:
 
 
 @dataclass(frozen=True, slots=True)
+class EraCorrection:
+    """The last year of an era, the ruler who proclaimed it, and his title."""
+
+    end: int
+    ruler: str
+    ruler_title: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Row:
     """One line of a table with its place, so that every complaint can point at it."""
 
@@ -275,6 +284,29 @@ def load_title_typos(source: Traversable = DIRECTORY / "title_typos.tsv") -> Map
 def load_person_periods(source: Traversable = DIRECTORY / "person_periods.tsv") -> Mapping[str, str]:
     """Person -> id of the period to place the person in."""
     return _pairs(source, "person", "period")
+
+
+def load_work_kinds(source: Traversable = DIRECTORY / "work_kinds.tsv") -> Mapping[str, str]:
+    """TITLE/AUTHOR (TITLE where no author is printed) -> the kind of a work that stands in no other table."""
+    found: dict[str, str] = {}
+    for row in _rows(source, ("work", "kind")):
+        if row.text("work") in found:
+            raise row.error("work", f"{row.text('work')!r} stands twice", "delete one of the two lines")
+        found[row.text("work")] = row.choice("kind", PIECE_KINDS)
+    return MappingProxyType(found)
+
+
+def load_era_corrections(
+    source: Traversable = DIRECTORY / "era_corrections.tsv",
+) -> Mapping[tuple[str, str, int], EraCorrection]:
+    """(period, era, first year) -> what both chronologies' print has wrong about it, put right."""
+    columns = ("period", "era", "begin", "end", "ruler", "ruler_title")
+    return MappingProxyType({
+        (row.text("period"), row.text("era"), row.number("begin")): EraCorrection(
+            row.number("end"), row.text("ruler"), row.text("ruler_title")
+        )
+        for row in _rows(source, columns)
+    })  # fmt: skip
 
 
 def load_tunes(source: Traversable = DIRECTORY / "tunes.tsv") -> frozenset[str]:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from clwqa_bench.console import emit, progress
+from clwqa_bench.errors import DatasetError, ValidationFailed
+from clwqa_builders.validate.model import Rule
 from clwqa_builders.validate.registry import RULES, select
 from clwqa_builders.validate.report import Outcome, Report, validate_dataset
 
@@ -22,13 +24,13 @@ def validate(
     folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The dataset folder.")] = None,
     rules: Annotated[str, typer.Option("--rules", help="Only these rules, separated by commas.")] = "",
     list_rules: Annotated[bool, typer.Option("--list", help="List the rules and stop.")] = False,
-    json_mode: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json_mode: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Check a built dataset: every rule with its id, severity and findings.
 
-    Example: clwqa-bench validate data/clwqa-100k --rules schema,unique-ids
+    Exit code 0: no errors (warnings may stand); 1: errors; 2: no such folder or rule.
 
-    Exit code 0: no errors (warnings may stand); 1: errors; 2: the folder cannot be read.
+    Example: clwqa-bench validate data/clwqa-100k --rules schema,unique-ids
     """
     if list_rules:
         rows = [{"id": r.id, "severity": r.severity, "description": r.description} for r in RULES]
@@ -37,7 +39,7 @@ def validate(
     if folder is None:
         raise typer.BadParameter("name the dataset folder", param_hint="DIR")
     names = [name.strip() for name in rules.split(",") if name.strip()] or None
-    with progress("validate", total=len(select(names))) as bar:
+    with progress("validate", total=len(_selected(names))) as bar:
         report = validate_dataset(
             folder, names, after_rule=lambda outcome: bar.advance(), workers=os.cpu_count() or 1
         )
@@ -49,16 +51,24 @@ def validate(
         raise typer.Exit(1)
 
 
+def _selected(names: list[str] | None) -> tuple[Rule, ...]:
+    """The rules asked for; an unknown name is bad input, not a failed check."""
+    try:
+        return select(names)
+    except ValidationFailed as error:
+        raise DatasetError(error.what, fix=error.fix, field="--rules") from error
+
+
 def render(report: Report) -> RenderableType:
     """The table of rules, then the first findings of every rule that has some."""
-    table = Table("rule", "severity", "findings")
+    table = Table("rule", "severity", Column("findings", justify="right"))
     for outcome in report.outcomes:
         count = "not run" if outcome.skipped else str(outcome.count)
         table.add_row(outcome.rule, outcome.severity, count, style=_style(outcome))
     lines = [Text(line) for outcome in report.outcomes for line in _lines(outcome)]
     verdict = "no errors" if report.ok else "not valid"
-    counts = f"{report.count('error')} errors, {report.count('warning')} warnings"
-    return Group(table, *lines, Text(f"{report.questions} questions: {verdict}, {counts}"))
+    counts = f"{report.count('error'):,} errors, {report.count('warning'):,} warnings"
+    return Group(table, *lines, Text(f"{report.questions:,} questions: {verdict}, {counts}"))
 
 
 def _lines(outcome: Outcome) -> list[str]:
@@ -79,7 +89,11 @@ def _style(outcome: Outcome) -> str:
 
 
 def _rule_table(rows: list[dict[str, str]]) -> Table:
-    table = Table("rule", "severity", "what it checks")
+    table = Table(
+        Column("rule", no_wrap=True),
+        Column("severity", no_wrap=True),
+        Column("what it checks", overflow="fold"),
+    )
     for row in rows:
         table.add_row(row["id"], row["severity"], row["description"])
     return table

@@ -63,6 +63,6 @@ def select(names: Sequence[str] | None) -> tuple[Rule, ...]:
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            fix = f"did you mean {near[0]}?" if near else "see `clwqa-bench validate --list`"
+            fix = f"did you mean {near[0]!r}" if near else "see `clwqa-bench validate --list`"
             raise ValidationFailed(f"there is no rule {name!r}", fix=fix)
     return tuple(rule for rule in RULES if rule.id in names)
