@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,7 +56,7 @@ def build(
         raise BuildError("this release builds the core profile", fix="use --profile core", field="--profile")
     plan = pipeline.Plan(_verified(profile), seed, allow_shortfall, workers)
     stages = pipeline.stages(plan)
-    with without_garbage_collection(), build_folder(out, NEED_BYTES) as work:
+    with build_folder(out, NEED_BYTES) as work:
         if supply:
             finished = run_stages(pipeline.supply_stages(plan), work, prune=False)
             report = orjson.loads((finished["supply"].folder / "supply.json").read_bytes())
@@ -68,18 +65,6 @@ def build(
         finished = run_stages(stages, work)
         changed = publish(tree(finished["dataset"].folder / pipeline.DATASET), out)
     emit(summary(out, finished, changed), json, summary_table)
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Millions of small records live until their stage ends and none are cyclic: looking for cycles among them
-    takes a third of the build's time and finds nothing.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _verified(profile: Profile) -> dict[str, Verified]:

@@ -2,29 +2,11 @@
 
 import pytest
 
-from clwqa_builders.extract.canonical import Canonicaliser, Tables, creator_relation
+from clwqa_builders.extract.canonical import Canonicaliser, creator_relation
 from clwqa_builders.extract.records import Citation
-from clwqa_builders.tables import (
-    load_author_aliases,
-    load_books,
-    load_false_variants,
-    load_periods,
-    load_person_periods,
-    load_same_title_works,
-    load_title_typos,
-    load_tunes,
-)
+from clwqa_builders.pipeline import hand_checked_tables
 
-TABLES = Tables(
-    load_books(),
-    load_same_title_works(),
-    load_author_aliases(),
-    load_title_typos(),
-    load_periods(),
-    load_person_periods(),
-    load_tunes(),
-    load_false_variants(),
-)
+TABLES = hand_checked_tables()
 
 
 def cite(

@@ -79,6 +79,15 @@ def test_rulers_are_called_without_their_clan(printed: str, known: str) -> None:
     assert found.ruler == known
 
 
+def test_a_name_that_another_court_used_in_other_years_is_told_with_its_period() -> None:
+    rival = era("建元", "343", "344", dynasty="51")
+    (found,) = agreed_eras([era("建元", "-139", "-134"), rival], [reign("建元", "-140")], [HAN])
+    assert found.label == "西汉·建元"
+    abroad = era("建元", "540", "551", dynasty="136")
+    (alone,) = agreed_eras([era("建元", "-139", "-134"), abroad], [reign("建元", "-140")], [HAN])
+    assert alone.label == "建元"
+
+
 def test_names_are_read_from_source_without_running_it(tmp_path: Path) -> None:
     file = tmp_path / "terms.py"
     source = "raise SystemExit('never run')\nclass Term:\n    NAMES: list = ['冬至', '小寒']\n"

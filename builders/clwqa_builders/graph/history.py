@@ -17,12 +17,17 @@ from clwqa_builders.graph.tables import GraphTables
 from clwqa_builders.tables import DynastyPair, EraCorrection, Period, load_era_corrections
 
 YEAR_TOLERANCE = 1
+ABROAD = frozenset(map(str, range(133, 143)))  # ids of the first chronology: Japan, the states of Korea
 _CLAN = re.compile("^(?:爱新觉罗|孛儿只斤)(?=.)")
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedEra:
-    """An era name that both chronologies give to one dynasty; years are historical (no year 0, BCE negative)."""
+    """An era name that both chronologies give to one dynasty; years are historical (no year 0, BCE negative).
+
+    ``contested`` means that the first chronology knows another era of this name that is not agreed on: the name
+    alone does not tell which is meant.
+    """
 
     name: str
     period: str
@@ -31,6 +36,12 @@ class AgreedEra:
     ruler: str | None
     ruler_title: str | None
     row: str
+    contested: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name, after the period where the name alone is not enough (金·大定)."""
+        return f"{self.period}·{self.name}" if self.contested else self.name
 
 
 def historical_year(astronomical: float) -> int:
@@ -56,6 +67,7 @@ def agreed_eras(
         if reign["reignTitle"]:
             by_name[reign["reignTitle"]].append((number, reign))
     accepted: dict[tuple[str, str, int], AgreedEra] = {}
+    eras = list(eras)
     allowed = [(p.first_id, p.second_name, p.begin, p.end, p.period) for p in pairs]
     for era in eras:
         if not era["era_start_year"] or not era["era_end_year"]:
@@ -82,7 +94,23 @@ def agreed_eras(
                     )
     if corrections is None:
         corrections = load_era_corrections()
-    return [_corrected(accepted[key], corrections) for key in sorted(accepted)]
+    contested = _contested(eras, accepted)
+    found = (replace(era, contested=era.name in contested) for _, era in sorted(accepted.items()))
+    return [_corrected(era, corrections) for era in found]
+
+
+def _contested(eras: Iterable[Mapping[str, str]], accepted: Iterable[tuple[str, str, int]]) -> set[str]:
+    """Names of accepted eras that the first chronology also gives to years far from any accepted one."""
+    begins: dict[str, list[int]] = defaultdict(list)
+    for name, _, begin in accepted:
+        begins[name].append(begin)
+    named = ((era["era_name_simp"], era["era_start_year"]) for era in eras if era["dyn_id"] not in ABROAD)
+    return {
+        name
+        for name, year in named
+        if year and name in begins
+        if all(abs(historical_year(float(year)) - b) > YEAR_TOLERANCE for b in begins[name])
+    }
 
 
 def _corrected(era: AgreedEra, corrections: Mapping[tuple[str, str, int], EraCorrection]) -> AgreedEra:
@@ -123,9 +151,10 @@ def add_eras(graph: GraphTables, eras: Iterable[AgreedEra], origin: str) -> None
         row = f"{origin}#{era.row}"
         node = graph.node(
             f"era:{era.period}/{era.name}/{era.begin}",
-            era.name,
+            era.label,
             "Era",
             row,
+            aliases=[era.name],
             attributes={"begin": str(era.begin), "end": str(era.end)},
         )
         graph.edge(node, "subPeriodOf", f"period:{era.period}", row)

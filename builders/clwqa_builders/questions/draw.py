@@ -7,6 +7,7 @@ above a fifth of its hop, no word above twelve questions, one question for one f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,9 +18,10 @@ from clwqa_builders.questions.balance import Counts, rake, split_table
 
 TEMPLATE_SHARE = 0.2
 WORD_CAPS = (3, 6, 9, 12)  # the cap grows pass by pass, so that all words have their turn
-MAX_REPLANS = 12
+MAX_REPLANS = 8
 
 Ints = NDArray[np.int64]
+Cell = tuple[int, int, int]  # split, hop, category
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +53,28 @@ class Drawn:
 
 
 def draw(pool: Pool, hop_totals: Counts, category_targets: Counts, shares: NDArray[np.float64]) -> Drawn:
-    """Choose instances: hop totals exact, splits exact per cell, categories as near as the supply allows.
+    """Choose instances: hop totals exact, splits exact per hop, categories as near as the supply allows.
 
-    A cell that turns out to hold less than planned (caps bind) lowers its capacity and the table is planned anew.
+    A cell that turns out to hold less than planned (caps bind) lowers its capacity and the table is planned anew;
+    the few questions still missing after MAX_REPLANS plans come from other categories of the same split and hop.
     """
     shape = (len(shares), len(hop_totals), len(category_targets))
     supply = np.zeros(shape, dtype=np.int64)
     np.add.at(supply, (pool.split, pool.hop, pool.category), 1)
     capacity = np.floor(np.min(supply / shares[:, None, None], axis=0)).astype(np.int64)
-    order = presentation_order(pool)
+    template_cap = np.floor(TEMPLATE_SHARE * np.outer(shares, hop_totals)).astype(np.int64)
+    cells = _cells(pool)
     for _ in range(MAX_REPLANS):
-        plan = rake(hop_totals, category_targets, capacity)
-        quotas = split_table(plan, shares)
-        chosen, got = _take(pool, order, quotas, hop_totals, shares)
-        if (got == quotas).all():
+        quotas = split_table(rake(hop_totals, category_targets, capacity), shares)
+        taking = _Taking(pool, template_cap, {cell: list(members) for cell, members in cells.items()}, quotas)
+        taking.fill()
+        short = (taking.got < quotas).any(axis=0)
+        if not short.any():
             break
-        reached = np.floor(np.min(got / shares[:, None, None], axis=0)).astype(np.int64)
-        short = (got < quotas).any(axis=0)
+        reached = np.floor(np.min(taking.got / shares[:, None, None], axis=0)).astype(np.int64)
         capacity = np.where(short, np.minimum(capacity, reached), capacity)
-    return Drawn(np.sort(chosen), got.sum(axis=0), supply.sum(axis=0))
+    taking.top_up()
+    return Drawn(np.sort(np.array(taking.chosen, dtype=np.int64)), taking.got.sum(axis=0), supply.sum(axis=0))
 
 
 def presentation_order(pool: Pool) -> Ints:
@@ -97,52 +102,67 @@ def _rank(value: NDArray[np.uint64], *keys: Ints, tie: NDArray[np.uint64] | None
     return rank
 
 
-def _take(
-    pool: Pool, order: Ints, quotas: Counts, hop_totals: Counts, shares: NDArray[np.float64]
-) -> tuple[Ints, Counts]:
-    """Walk the cells, scarcest first, taking instances up to the quotas and caps."""
-    got = np.zeros_like(quotas)
-    template_cap = np.floor(TEMPLATE_SHARE * np.outer(shares, hop_totals)).astype(int).tolist()
-    template_count: dict[tuple[int, int], int] = {}
-    word_count: dict[int, int] = {}
-    facts: set[int] = set()
-    chosen: list[int] = []
-    by_cell = _cells(pool, order)
-    split_of, hop_of = pool.split.tolist(), pool.hop.tolist()
-    template_of, fact_of = pool.template.tolist(), pool.fact.tolist()
-    for word_cap in WORD_CAPS:
-        for (split, hop, category), members in sorted(
-            by_cell.items(), key=lambda item: (len(item[1]) / max(1, quotas[item[0]]), item[0])
-        ):
-            need = int(quotas[split, hop, category] - got[split, hop, category])
-            left = []
-            for position, i in enumerate(members):
-                if need == 0:
-                    left.extend(members[position:])
-                    break
-                slot = (split_of[i], template_of[i])
-                if fact_of[i] in facts or template_count.get(slot, 0) >= template_cap[split][hop_of[i]]:
-                    continue
-                words = pool.words[i]
-                if any(word_count.get(w, 0) >= word_cap for w in words):
-                    left.append(i)
-                    continue
-                need -= 1
-                chosen.append(i)
-                facts.add(fact_of[i])
-                template_count[slot] = template_count.get(slot, 0) + 1
-                for w in words:
-                    word_count[w] = word_count.get(w, 0) + 1
-            got[split, hop, category] = quotas[split, hop, category] - need
-            by_cell[split, hop, category] = left
-    return np.array(chosen, dtype=np.int64), got
+class _Taking:
+    """One walk over the cells: what has been chosen so far, and how often every template, word and fact."""
+
+    def __init__(
+        self, pool: Pool, template_cap: Counts, cells: dict[Cell, list[int]], quotas: Counts
+    ) -> None:
+        self.chosen: list[int] = []
+        self.got = np.zeros_like(quotas)
+        self._quotas, self._cells, self._words = quotas, cells, pool.words
+        self._template_cap = template_cap.tolist()
+        self._template_of, self._fact_of = pool.template.tolist(), pool.fact.tolist()
+        self._templates: Counter[tuple[int, int]] = Counter()
+        self._word_uses: Counter[int] = Counter()
+        self._facts: set[int] = set()
+
+    def fill(self) -> None:
+        """Take up to the quotas, scarcest cells first, with the cap per word growing from pass to pass."""
+        for word_cap in WORD_CAPS:
+            scarcity = {cell: len(rest) / max(1, self._quotas[cell]) for cell, rest in self._cells.items()}
+            for cell in sorted(scarcity, key=lambda cell: (scarcity[cell], cell)):
+                self._take(cell, int(self._quotas[cell] - self.got[cell]), word_cap)
+
+    def top_up(self) -> None:
+        """Make every split's hop total full from the categories that have most left."""
+        missing = (self._quotas - self.got).sum(axis=2)
+        for split, hop in zip(*np.nonzero(missing), strict=True):
+            rest = [cell for cell in self._cells if cell[:2] == (split, hop)]
+            for cell in sorted(rest, key=lambda cell: (-len(self._cells[cell]), cell)):
+                missing[split, hop] -= self._take(cell, int(missing[split, hop]), WORD_CAPS[-1])
+
+    def _take(self, cell: Cell, need: int, word_cap: int) -> int:
+        """Take at most ``need`` instances of a cell within the caps; returns how many were there to take."""
+        split, hop, _ = cell
+        cap, members, kept = self._template_cap[split][hop], self._cells[cell], list[int]()
+        position = taken = 0
+        while position < len(members) and taken < need:
+            i = members[position]
+            position += 1
+            slot = (split, self._template_of[i])
+            if self._fact_of[i] in self._facts or self._templates[slot] >= cap:
+                continue
+            if any(self._word_uses[word] >= word_cap for word in self._words[i]):
+                kept.append(i)
+                continue
+            taken += 1
+            self.chosen.append(i)
+            self._facts.add(self._fact_of[i])
+            self._templates[slot] += 1
+            self._word_uses.update(self._words[i])
+        self._cells[cell] = kept + members[position:]
+        self.got[cell] += taken
+        return taken
 
 
-def _cells(pool: Pool, order: Ints) -> dict[tuple[int, int, int], list[int]]:
-    cells: dict[tuple[int, int, int], list[int]] = {}
+def _cells(pool: Pool) -> dict[Cell, list[int]]:
+    """The members of every (split, hop, category), in the order in which they are offered."""
+    order = presentation_order(pool)
     keys = zip(
         pool.split[order].tolist(), pool.hop[order].tolist(), pool.category[order].tolist(), strict=True
     )
+    cells: dict[Cell, list[int]] = {}
     for key, i in zip(keys, order.tolist(), strict=True):
         cells.setdefault(key, []).append(i)
     return cells

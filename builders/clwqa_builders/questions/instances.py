@@ -60,6 +60,20 @@ class Instances:
     def __len__(self) -> int:
         return len(self.category)
 
+    def take(self, rows: Sequence[int]) -> Instances:
+        """The same template with only these rows, in this order."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        return Instances(
+            template=self.template,
+            anchors={v: column[chosen] for v, column in self.anchors.items()},
+            mentions={v: tuple(texts[row] for row in rows) for v, texts in self.mentions.items()},
+            answers=self.answers.take(chosen),
+            words=self.words.take(chosen),
+            sources=self.sources.take(chosen),
+            category=self.category[chosen],
+            basis=self.basis[chosen],
+        )
+
     def question(self, row: int, phrasing: int) -> str:
         """The text of a question; phrasings are counted modulo their number."""
         return question_text(self.template, {v: texts[row] for v, texts in self.mentions.items()}, phrasing)

@@ -31,7 +31,6 @@ class Maker:
     store: MemoryGraph
     ontology: Ontology
     source_of: Mapping[tuple[str, str, str], tuple[str, ...]]
-    seed: int
 
     def question(
         self, instances: Instances, row: int, split: Split, group: int, view: tuple[str, ...] = ()

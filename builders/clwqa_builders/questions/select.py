@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,17 @@ class Selection:
     drawn: Drawn
     instances: int
     ungrouped: int
+
+
+def only_drawn(enumerated: Sequence[Instances], selection: Selection) -> tuple[list[Instances], Selection]:
+    """The drawn instances alone, with the selection's rows counted among them: four in five are not drawn."""
+    kept: list[list[int]] = [[] for _ in enumerated]
+    rows = []
+    for template, row in selection.rows:
+        rows.append((template, len(kept[template])))
+        kept[template].append(row)
+    drawn = [instances.take(chosen) for instances, chosen in zip(enumerated, kept, strict=True)]
+    return drawn, replace(selection, rows=tuple(rows))
 
 
 def fact_groups(columns: GraphColumns) -> Ints:
@@ -215,12 +226,12 @@ def _flatten(
     has_source = instances.sources.lengths > 0
     source = anchors[0].copy()
     source[has_source] = instances.sources.values[instances.sources.offsets[:-1][has_source]]
-    words = instances.words.where(columns.is_a(WORD_TYPES)[instances.words.values])
+    tellers = instances.words.where(columns.is_a(WORD_TYPES)[instances.words.values])
     # The groups told: those of the words, and of passages that are quoted as anchors; else the first anchor's own.
     passage = columns.is_a(PASSAGE_TYPES)[anchors]
-    rows = [np.repeat(np.arange(n), words.lengths), np.nonzero(passage)[1]]
-    told = [words.values, anchors[passage]]
-    silent = np.flatnonzero((words.lengths == 0) & ~passage.any(axis=0))
+    rows = [np.repeat(np.arange(n), tellers.lengths), np.nonzero(passage)[1]]
+    told = [tellers.values, anchors[passage]]
+    silent = np.flatnonzero((tellers.lengths == 0) & ~passage.any(axis=0))
     groups = Ragged.group(
         np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n
     )
@@ -236,7 +247,7 @@ def _flatten(
         source,
         fact,
         priorities(seed, template.id, ids),
-        words,
+        instances.words,
         groups,
     )
 
