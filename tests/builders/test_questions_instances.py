@@ -12,7 +12,14 @@ from clwqa_bench.errors import GraphError
 from clwqa_bench.ontology import Ontology
 from clwqa_builders.questions.columns import GraphColumns, Ragged
 from clwqa_builders.questions.instances import BASES, Enumerator, Instances
-from clwqa_builders.questions.mention import Mentions, bracketed, has_paired_marks, passage, period_name
+from clwqa_builders.questions.mention import (
+    Mentions,
+    begins_torn,
+    bracketed,
+    has_paired_marks,
+    passage,
+    period_name,
+)
 from clwqa_builders.questions.templates import Template, parse_template
 from tests.builders.question_graph import mini_tables, triple_table
 
@@ -246,3 +253,17 @@ def test_ragged_rows_are_grouped_sorted_and_taken() -> None:
         [4, 5],
         [],
     ]
+
+
+@pytest.mark.parametrize(
+    ("quotation", "torn"),
+    [
+        ("？3章她不等他说真心话", True),
+        ("，子曰是也", True),
+        ("1983.1.6他说", True),
+        ("‘子曰’是也", False),
+        ("三人行", False),
+    ],
+)
+def test_a_quotation_that_opens_with_the_end_of_something_else_is_torn(quotation: str, torn: bool) -> None:
+    assert begins_torn(quotation) is torn

@@ -53,6 +53,7 @@ _COMMON = re.compile(r".{1,2}|.{1,2}[行歌曲吟引词怨叹]")  # titles of pi
 # A chapter's heading that ran into the quotation.
 _HEADED = re.compile(r".{0,4}第[一二三四五六七八九十百]+[章回卷节折]")
 _NUMBER = re.compile(rf"[上中下]?{_NUMERAL}")
+_TORN = re.compile(r"[？！，。；：、”’》）·]|[0-9０-９]")
 _STATE = re.compile(r"(?:春秋|战国)·")  # a state of an age: who asks for the age is answered without it
 _BOOKISH = re.compile(
     r"[^·]*(?:[录集史谱经禅]|诗话|词话|杂[记识志钞]|笔[记谈]|日[记钞]|随笔|新书|语林|类编|丛话|琐言|偶谈|遗书|全书|世范|补)"
@@ -81,6 +82,15 @@ def period_name(label: str) -> str:
 def passage(text: str) -> str:
     """A passage as it is quoted inside “ ”: inner double quotes become single, loose ends are cut."""
     return text.strip(_LOOSE_END).translate(_QUOTED)
+
+
+def begins_torn(quotation: str) -> bool:
+    """Whether a quotation opens with what belongs to the text before it: a closing mark, a printed number.
+
+    >>> begins_torn("？3章她不等他说"), begins_torn("1983.1.6他说"), begins_torn("‘子曰’")
+    (True, True, False)
+    """
+    return _TORN.match(quotation) is not None
 
 
 def has_paired_marks(text: str) -> bool:
@@ -166,7 +176,7 @@ class Mentions:
             match self.graph.types[entity]:
                 case "Quotation":
                     headed = _HEADED.match(text) or (_NUMBER.match(text) and entity in self._in_whole_works)
-                    spoilt = "《" in text or bool(headed or re.search(r"\s", text))
+                    spoilt = "《" in text or begins_torn(text) or bool(headed or re.search(r"\s", text))
                 case "Explanation":
                     spoilt = is_only_reference(text) or entity in self._torn
                 case _:
