@@ -56,7 +56,9 @@ def family(pid: int) -> Iterator[int]:
     yield pid
     try:
         children = [
-            c for t in Path(f"/proc/{pid}/task").iterdir() for c in (t / "children").read_text().split()
+            c
+            for t in Path(f"/proc/{pid}/task").iterdir()
+            for c in (t / "children").read_text(encoding="ascii").split()
         ]
     except OSError:  # it has ended
         return

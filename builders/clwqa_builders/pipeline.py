@@ -47,12 +47,14 @@ from clwqa_builders.tables import (
     load_author_aliases,
     load_books,
     load_dynasty_pairs,
+    load_era_corrections,
     load_false_variants,
     load_periods,
     load_person_periods,
     load_same_title_works,
     load_title_typos,
     load_tunes,
+    load_work_kinds,
 )
 from clwqa_builders.validate.report import validate_dataset
 
@@ -169,6 +171,7 @@ def build_graph(plan: Plan, context: Context) -> None:
         read_csv(plan.file(ERAS, "sanmiao/data/era_table.csv")),
         read_csv(plan.file(REIGNS, "chhiskit/data/dynasties/dynasty_clean.csv")),
         load_dynasty_pairs(),
+        load_era_corrections(),
     )
     entities, triples = assemble(
         rows,
@@ -195,6 +198,7 @@ def hand_checked_tables() -> Tables:
         load_person_periods(),
         load_tunes(),
         load_false_variants(),
+        load_work_kinds(),
     )
 
 

@@ -40,7 +40,7 @@ def reign(
 
 
 def test_an_era_enters_when_both_chronologies_agree() -> None:
-    (found,) = agreed_eras([era("建元", "-139", "-134.0")], [reign("建元", "-140")], [HAN])
+    (found,) = agreed_eras([era("建元", "-139", "-134.0")], [reign("建元", "-140")], [HAN], {})
     assert (found.name, found.period, found.begin, found.ruler) == ("建元", "西汉", -140, "刘彻")
 
 
@@ -55,7 +55,7 @@ def test_an_era_enters_when_both_chronologies_agree() -> None:
     ],
 )
 def test_an_era_on_which_they_differ_stays_out(first: dict[str, str], second: dict[str, str]) -> None:
-    assert agreed_eras([first], [second], [HAN]) == []
+    assert agreed_eras([first], [second], [HAN], {}) == []
 
 
 def test_slips_of_the_chronologies_are_corrected() -> None:
@@ -81,10 +81,10 @@ def test_rulers_are_called_without_their_clan(printed: str, known: str) -> None:
 
 def test_a_name_that_another_court_used_in_other_years_is_told_with_its_period() -> None:
     rival = era("建元", "343", "344", dynasty="51")
-    (found,) = agreed_eras([era("建元", "-139", "-134"), rival], [reign("建元", "-140")], [HAN])
+    (found,) = agreed_eras([era("建元", "-139", "-134"), rival], [reign("建元", "-140")], [HAN], {})
     assert found.label == "西汉·建元"
     abroad = era("建元", "540", "551", dynasty="136")
-    (alone,) = agreed_eras([era("建元", "-139", "-134"), abroad], [reign("建元", "-140")], [HAN])
+    (alone,) = agreed_eras([era("建元", "-139", "-134"), abroad], [reign("建元", "-140")], [HAN], {})
     assert alone.label == "建元"
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from clwqa_builders.extract.records import Citation
-from clwqa_builders.tables import Book, Period, load_work_kinds
+from clwqa_builders.tables import Book, Period
 
 VOTE_SUPPORT = 3
 VOTE_SHARE = 0.8
@@ -88,7 +88,7 @@ class Tables:
     person_periods: Mapping[str, str]
     tunes: frozenset[str]
     false_variants: frozenset[frozenset[str]]
-    work_kinds: Mapping[str, str] = field(default_factory=load_work_kinds)
+    work_kinds: Mapping[str, str]
 
 
 class Canonicaliser:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clwqa_builders.graph.tables import GraphTables
-from clwqa_builders.tables import DynastyPair, EraCorrection, Period, load_era_corrections
+from clwqa_builders.tables import DynastyPair, EraCorrection, Period
 
 YEAR_TOLERANCE = 1
 ABROAD = frozenset(map(str, range(133, 143)))  # ids of the first chronology: Japan, the states of Korea
@@ -54,10 +54,9 @@ def agreed_eras(
     eras: Iterable[Mapping[str, str]],
     reigns: Iterable[Mapping[str, str]],
     pairs: Iterable[DynastyPair],
-    corrections: Mapping[tuple[str, str, int], EraCorrection] | None = None,
+    corrections: Mapping[tuple[str, str, int], EraCorrection],
 ) -> list[AgreedEra]:
-    """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms, ``corrections`` made
-    (the repository's own unless others are given).
+    """Eras of the first table (sanmiao) that the second (Shanghai Library reigns) confirms, ``corrections`` made.
 
     ``eras`` rows have dyn_id, era_name_simp, era_start_year, era_end_year (astronomical); ``reigns`` rows have
     dynasty, reignTitle, monarch, monarchName, beginYear, endYear (historical).
@@ -92,8 +91,6 @@ def agreed_eras(
                             str(number),
                         ),
                     )
-    if corrections is None:
-        corrections = load_era_corrections()
     contested = _contested(eras, accepted)
     found = (replace(era, contested=era.name in contested) for _, era in sorted(accepted.items()))
     return [_corrected(era, corrections) for era in found]

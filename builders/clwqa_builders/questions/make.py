@@ -15,12 +15,10 @@ from clwqa_builders.parallel import parallel_map
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.compile import to_cypher, to_sparql
 from clwqa_builders.questions.instances import BASES, Instances
-from clwqa_builders.questions.select import Selection
+from clwqa_builders.questions.select import PASSAGE_TYPES, Selection
 from clwqa_builders.questions.solve import standard_paths
 
 CHUNK = 2_000  # questions a worker makes at a time
-
-PASSAGES = frozenset({"Quotation", "Allusion", "Explanation"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Maker:
 
     def _answer(self, entity: int) -> Answer:
         columns = self.columns
-        passage = columns.types[entity] in PASSAGES
+        passage = columns.types[entity] in PASSAGE_TYPES
         return Answer(
             entity_id=columns.ids[entity],
             label=columns.texts[entity] if passage else columns.labels[entity],
