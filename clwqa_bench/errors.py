@@ -83,5 +83,13 @@ class DatasetError(ClwqaError):
     """A dataset file that is missing or does not follow its schema."""
 
 
+class PredictionError(ClwqaError):
+    """Predictions, a run or gold that cannot be scored as they are."""
+
+
+class MetricError(ClwqaError):
+    """A metric or policy that does not exist, or that does not fit the predictions."""
+
+
 class ValidationFailed(ClwqaError):
     """A check ran to its end and found errors (exit code 1)."""

@@ -1,0 +1,68 @@
+"""What the commands that look at runs share: their options, and runs placed on the grid of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clwqa_bench import console
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import PredictionError
+from clwqa_bench.grid import Grid
+from clwqa_bench.records import SPLITS
+from clwqa_bench.runs import Run, gold_of, read_run
+
+RunArguments = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="Run folders, or files with one prediction per line.")
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run folder, or a file with one prediction per line.")
+]
+DatasetOption = Annotated[Path, typer.Option("--dataset", "-d", help="The dataset folder that was asked.")]
+SplitOption = Annotated[
+    str | None, typer.Option(help="The split that was asked; by default what the run says, or test.")
+]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", "-m", help="A metric such as 'F1(agg=micro)' or a group; may be repeated."),
+]
+ResamplesOption = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+DATASET = Path("data/clwqa-100k")
+
+
+def open_runs(
+    paths: Sequence[Path],
+    dataset: Path,
+    split: str | None,
+    verdicts: Mapping[tuple[str, str], bool] | None = None,
+) -> list[tuple[Run, Grid]]:
+    """Read runs and place them on one grid of questions; says on stderr what was left out of a run.
+
+    Raises PredictionError when the runs were asked different splits or other questions than the dataset's.
+    """
+    runs = [read_run(path) for path in paths]
+    asked = split or _split_of(runs)
+    if asked not in SPLITS:
+        raise PredictionError(f"there is no split {asked!r}", fix=f"use one of {', '.join(SPLITS)}")
+    gold = gold_of(Dataset.open(dataset, verify=False), asked)
+    grids = []
+    for run in runs:
+        if run.torn is not None:
+            console.warn(f"{run.items}:{run.torn}: the last line is cut off; its question counts as missing")
+        grids.append((run, run.on(gold, verdicts)))
+    return grids
+
+
+def _split_of(runs: Sequence[Run]) -> str:
+    asked = {run.manifest.dataset.split for run in runs if run.manifest}
+    if len(asked) > 1:
+        raise PredictionError(
+            f"the runs were asked different splits: {', '.join(sorted(asked))}",
+            fix="score runs of one split together",
+        )
+    return asked.pop() if asked else "test"

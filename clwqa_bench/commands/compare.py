@@ -1,0 +1,116 @@
+"""Runs against each other on the same questions, with paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
+from rich.text import Text
+
+from clwqa_bench.commands import common
+from clwqa_bench.comparison import RESAMPLES, Family, Pair, distinct_titles
+from clwqa_bench.comparison import compare as compute
+from clwqa_bench.console import emit
+from clwqa_bench.metrics import Metric, select
+from clwqa_bench.report.names import count, metric_name, percent
+
+DEFAULT = ("Hits@1", "F1", "EM")
+
+
+def compare(
+    runs: common.RunArguments,
+    dataset: common.DatasetOption = common.DATASET,
+    split: common.SplitOption = None,
+    metric: common.MetricsOption = None,
+    resamples: common.ResamplesOption = RESAMPLES,
+    json: common.JsonOption = False,
+) -> None:
+    """Test runs against each other in pairs; by default under Hits@1, F1 and EM.
+
+    All pairs under all metrics are one family: Holm's correction runs over it, so name the metrics you mean.
+
+    Example: clwqa-bench compare runs/ceaf runs/tog --metric F1
+    """
+    opened = common.open_runs(runs, dataset, split)
+    titles = distinct_titles([(run.title, run.path) for run, _ in opened])
+    grids = {title: grid for title, (_, grid) in zip(titles, opened, strict=True)}
+    family = compute(grids, select(metric or DEFAULT), resamples=resamples)
+    emit(family.as_dict(), json, lambda _: draw(family))
+
+
+def draw(family: Family) -> RenderableType:
+    """The family for the terminal: a table of pairs and one of ranks for each metric."""
+    return Group(*_parts(family))
+
+
+def _parts(family: Family) -> Iterator[RenderableType]:
+    ref = family.ref
+    yield Text(f"{ref.name} {ref.version}, {ref.split} split; differences in points of per cent, a minus b", "dim")
+    yield Text(
+        f"{family.level:.0%} intervals from {count(family.resamples)} bootstrap resamples of fact groups, permutation "
+        f"tests by fact group, Holm over a family of {family.size}, seed {family.seed}",
+        "dim",
+    )
+    for metric in family.metrics:
+        yield Text(f"\n{metric}", "bold")
+        yield _pairs([pair for pair in family.pairs if pair.metric == metric])
+        yield Text()
+        yield _ranks(family, metric)
+    for metric, reason in family.left_out.items():
+        yield Text(f"\nleft out: {metric}: {reason}")
+
+
+def _pairs(pairs: list[Pair]) -> Table:
+    right = [
+        Column(name, justify="right")
+        for name in ("a", "b", "delta", "", "p", "p Holm", "McNemar", "win/tie/loss", "detectable", "n")
+    ]
+    drawn = Table("a against b", *right, "", box=None, pad_edge=False, header_style="dim")
+    for pair in pairs:
+        test = pair.test
+        drawn.add_row(
+            Text(f"{pair.a} / {pair.b}"),
+            percent(test.a),
+            percent(test.b),
+            _signed(test.delta),
+            Text("" if test.low is None or test.high is None else f"[{_signed(test.low)}, {_signed(test.high)}]"),
+            _p(test.p_permutation),
+            _p(pair.p),
+            "" if test.p_mcnemar is None else _p(test.p_mcnemar),
+            f"{test.wins}/{test.ties}/{test.losses}",
+            "" if test.minimal_detectable_difference is None else f"{100 * test.minimal_detectable_difference:.1f}",
+            count(test.n),
+            "differs" if pair.significant else "",
+        )
+    return drawn
+
+
+def _ranks(family: Family, metric: str) -> Table:
+    """Systems with the ranks that the tests leave open to them, best first."""
+    name, direction = metric_name(metric).en, Metric.parse(metric).direction
+    values = _values(family, metric)
+    rows = sorted(
+        zip(family.systems, family.ranks[metric], strict=True), key=lambda row: -direction * values[row[0]]
+    )
+    drawn = Table("rank", "system", Column(name, justify="right"), box=None, pad_edge=False, header_style="dim")
+    for system, rank in rows:
+        shown = str(rank.best) if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
+        drawn.add_row(shown, Text(system), percent(values[system]))
+    return drawn
+
+
+def _values(family: Family, metric: str) -> dict[str, float]:
+    found = {}
+    for pair in family.pairs:
+        if pair.metric == metric:
+            found |= {pair.a: pair.test.a, pair.b: pair.test.b}
+    return found
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f}"
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

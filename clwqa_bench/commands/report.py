@@ -1,0 +1,172 @@
+"""Scores as a page, a LaTeX or Markdown table, or CSV.
+
+Example: clwqa-bench report runs/ceaf runs/tog --html report.html
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from clwqa_bench.commands.common import (
+    DATASET,
+    DatasetOption,
+    JsonOption,
+    MetricsOption,
+    ResamplesOption,
+    RunArguments,
+    SplitOption,
+    open_runs,
+)
+from clwqa_bench.comparison import Family, compare, distinct_titles
+from clwqa_bench.console import emit, say
+from clwqa_bench.errors import MetricError, PredictionError
+from clwqa_bench.metrics import HEADLINE, Metric, select
+from clwqa_bench.report.items import Selection
+from clwqa_bench.report.names import main_metric
+from clwqa_bench.report.results import Column, by_metric, by_stratum, results
+from clwqa_bench.scoring import RESAMPLES, Scored, ScoreTable, score
+
+if TYPE_CHECKING:
+    from clwqa_bench.diagnostics import Diagnosis
+
+STDOUT = Path("-")
+FORMATS = ("html", "latex", "markdown", "csv")
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is wanted.  `metrics` are scored; `tested` ones stand in the tables and are the family of tests."""
+
+    metrics: tuple[Metric, ...]
+    tested: tuple[Metric, ...]
+    by: str | None
+    baseline: str | None
+    resamples: int
+    selection: Selection
+
+
+def report(
+    runs: RunArguments,
+    dataset: DatasetOption = DATASET,
+    split: SplitOption = None,
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every number as CSV.")] = None,
+    metric: MetricsOption = None,
+    by: Annotated[
+        str | None, typer.Option(help="Tables by hops, category, ... under one metric instead of by metric.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Mark what differs from this run rather than from the best.")
+    ] = None,
+    errors_only: Annotated[bool, typer.Option("--errors-only", help="The page holds no right answers.")] = False,
+    max_items: Annotated[int | None, typer.Option(min=1, help="The page holds at most so many questions.")] = None,
+    resamples: ResamplesOption = RESAMPLES,
+    json: JsonOption = False,
+) -> None:
+    """Write scores as a page, a LaTeX or Markdown table, or CSV; "-" stands for stdout.
+
+    Several runs of one split go into one table or page, tested against each other.
+
+    Example: clwqa-bench report runs/ceaf runs/tog --html report.html --latex table.tex
+    """
+    targets = {name: path for name, path in zip(FORMATS, (html, latex, markdown, csv), strict=True) if path}
+    _check_targets(targets, json)
+    tested = select(metric) if metric else HEADLINE
+    request = _Request(select(metric or ["default"]), tested, by, baseline, resamples, Selection(errors_only, max_items))
+    opened = open_runs(runs, dataset, split)
+    titles = distinct_titles([(run.title, run.path) for run, _ in opened])
+    scored = [
+        score(grid, request.metrics, title=title, manifest=run.manifest, resamples=resamples)
+        for title, (run, grid) in zip(titles, opened, strict=True)
+    ]
+    for name, path in targets.items():
+        _write(path, _made(name, scored, request))
+    written = {name: path for name, path in targets.items() if path != STDOUT}
+    if json or written:
+        emit(written, json, lambda files: Text("\n".join(str(path) for path in files.values())))
+
+
+def _check_targets(targets: Mapping[str, Path], json: bool) -> None:
+    if not targets:
+        options = ", ".join(f"--{name}" for name in FORMATS)
+        raise MetricError("nothing to write", fix=f"add one of {options} with a file name, or - for stdout")
+    if sum(path == STDOUT for path in targets.values()) + json > 1:
+        raise MetricError("only one thing can go to stdout", fix="name a file for the others")
+
+
+def _made(name: str, scored: Sequence[Scored], request: _Request) -> str:
+    """The text of one format; what makes it is imported when it is asked for."""
+    tables = [run.table for run in scored]
+    if name == "csv":
+        from clwqa_bench.report.frame import to_csv
+
+        return to_csv(tables)
+    family = _family(scored, request)
+    if name == "html":
+        from clwqa_bench.report.html import html
+
+        diagnoses, chosen = _diagnoses(scored), request.selection
+        columns = by_metric(tables, list(map(str, request.tested)))
+        return html(scored, columns, family, baseline=request.baseline, diagnoses=diagnoses, selection=chosen)
+    table = results(tables, _columns(tables, request), family, request.baseline)
+    if name == "latex":
+        from clwqa_bench.report.latex import latex
+
+        return latex(table)
+    from clwqa_bench.report.markdown import markdown
+
+    return markdown(table)
+
+
+def _columns(tables: Sequence[ScoreTable], request: _Request) -> tuple[Column, ...]:
+    """With --by the strata under the main metric, else one column per metric."""
+    metrics = list(map(str, request.tested))
+    if request.by is None:
+        return by_metric(tables, metrics)
+    return by_stratum(tables, request.by, main_metric(metrics))
+
+
+def _family(scored: Sequence[Scored], request: _Request) -> Family | None:
+    """Tests of all pairs under all metrics shown; None for one run."""
+    if len(scored) < 2:
+        return None
+    runs = {run.table.title: run.grid for run in scored}
+    return compare(runs, request.tested, resamples=request.resamples)
+
+
+def _diagnoses(scored: Sequence[Scored]) -> dict[str, Diagnosis]:
+    """Where each run lost its questions, by title; runs that recorded nothing or have no ranking are left out."""
+    from clwqa_bench.diagnostics import diagnose
+    from clwqa_bench.kg.memory import MemoryGraph
+
+    found = {}
+    graph = scored[0].grid.gold.graph
+    for run in scored if isinstance(graph, MemoryGraph) else ():
+        try:
+            found[run.table.title] = diagnose(run.grid, graph.ontology, resamples=100)
+        except (PredictionError, MetricError) as error:
+            say(f"{run.table.title}: no waterfall: {error.what}")
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all; "-" is stdout."""
+    if path == STDOUT:
+        sys.stdout.write(text)
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8", newline="")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,162 @@
+"""What a run recorded on its way, question by question, in one shape for all systems.
+
+A system records a stage or it does not; that is read off the whole run.  Where it does, a question whose trace lacks
+the stage was stopped before it, so the stage yielded nothing; a question without any trace says nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Literal
+
+from clwqa_bench.predictions import EvidencePath, EvidenceText, Prediction, TraceEvent
+from clwqa_bench.records import TripleRef
+
+Checkpoint = Literal["linking", "anchor labels", "target label", "retrieval", "ranking"]
+"""Points of the pipeline whose outcome can be compared with gold."""
+
+RANKING = ("rank", "prune")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The evidence a system held at one point, each list in its order."""
+
+    paths: tuple[EvidencePath, ...] = ()
+    triples: tuple[TripleRef, ...] = ()
+    texts: tuple[EvidenceText, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.paths or self.triples or self.texts)
+
+    def __or__(self, other: Pool) -> Pool:
+        return Pool(self.paths + other.paths, self.triples + other.triples, self.texts + other.texts)
+
+    def without(self, dropped: Iterable[str]) -> Pool:
+        """Less what a step cut off, by id; a triple's id is "head -relation-> tail"."""
+        gone = frozenset(dropped)
+        return Pool(
+            tuple(path for path in self.paths if path.id not in gone),
+            tuple(t for t in self.triples if f"{t.head} -{t.relation}-> {t.tail}" not in gone),
+            tuple(text for text in self.texts if text.id not in gone),
+        )
+
+    def first(self, top: int | None) -> Pool:
+        """The first `top` of each list; all for None."""
+        return Pool(self.paths[:top], self.triples[:top], self.texts[:top])
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What is known of one question's way; None wherever nothing was recorded.
+
+    `labels` holds the element labels by entity, those of the answer sought under None.  `retrieved` is all that was
+    found, `kept` what was left of it for the model.  `cut` says that a list in the trace is not complete.
+    """
+
+    linked: frozenset[str] | None = None
+    labels: Mapping[str | None, tuple[str, ...]] | None = None
+    retrieved: Pool | None = None
+    kept: Pool | None = None
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Trails:
+    """The trails of a run, one per prediction: None if there is no prediction or nothing was recorded with it."""
+
+    traced: frozenset[Checkpoint]
+    of: tuple[Trail | None, ...]
+
+
+def read_trails(predictions: Sequence[Prediction | None], top: int | None = None) -> Trails:
+    """Read the traces of a run; `top` keeps so many pieces after ranking (K of the seed paper), None all it kept."""
+    traced = _traced([p for p in predictions if p is not None])
+    return Trails(traced, tuple(_trail(p, traced, top) for p in predictions))
+
+
+def _traced(predictions: Sequence[Prediction]) -> frozenset[Checkpoint]:
+    found: set[Checkpoint] = set()
+    for prediction in predictions:
+        stages = {event.stage for event in prediction.trace}
+        labelled = {label.entity_id for event in prediction.trace for label in event.elements}
+        seen: dict[Checkpoint, bool] = {
+            "linking": "link" in stages or bool(prediction.topics),
+            "anchor labels": bool(labelled - {None}),
+            "target label": None in labelled,
+            "retrieval": "retrieve" in stages,
+            "ranking": not stages.isdisjoint(RANKING) or bool(_shown(prediction)),
+        }
+        found |= {checkpoint for checkpoint, is_seen in seen.items() if is_seen}
+    return frozenset(found)
+
+
+def _trail(prediction: Prediction | None, traced: frozenset[Checkpoint], top: int | None) -> Trail | None:
+    if prediction is None or not (prediction.trace or prediction.topics or _shown(prediction)):
+        return None
+    retrieved, kept = _pools(prediction, top)
+    linked = next((frozenset(e.entities) for e in reversed(prediction.trace) if e.stage == "link"), None)
+    if linked is None and prediction.topics:
+        linked = frozenset(prediction.topics)
+    if prediction.trace:  # a stage that others went through and this question did not
+        linked = frozenset() if linked is None else linked
+        kept = Pool() if kept is None else kept
+        retrieved = kept if retrieved is None else retrieved
+    labelled = "anchor labels" in traced or "target label" in traced
+    return Trail(
+        linked=linked if "linking" in traced else None,
+        labels=_labels(prediction.trace) if labelled and prediction.trace else None,
+        retrieved=retrieved if "retrieval" in traced else None,
+        kept=kept if "ranking" in traced else None,
+        cut=any(map(_is_cut, prediction.trace)),
+    )
+
+
+def _pools(prediction: Prediction, top: int | None) -> tuple[Pool | None, Pool | None]:
+    """(retrieved, kept).  What was kept had been retrieved, also where the trace lists only a part of that."""
+    found = [_held(event) for event in prediction.trace if event.stage == "retrieve"]
+    retrieved = reduce(or_, found) if found else None
+    shown, last = _shown(prediction), None
+    for event in prediction.trace:
+        last = event if event.stage in RANKING else last
+    if last is not None:
+        kept = (
+            (_held(last) or (retrieved or Pool() if last.dropped else Pool()))
+            .without(last.dropped)
+            .first(top)
+        )
+    elif shown:
+        kept = shown.first(top)
+    else:
+        return retrieved, None
+    return None if retrieved is None else retrieved | kept | shown, kept
+
+
+def _held(event: TraceEvent) -> Pool:
+    return Pool(event.paths, event.triples, event.texts)
+
+
+def _shown(prediction: Prediction) -> Pool:
+    evidence = prediction.evidence
+    return Pool(evidence.paths, tuple(piece.triple for piece in evidence.triples), evidence.texts)
+
+
+def _labels(trace: Sequence[TraceEvent]) -> dict[str | None, tuple[str, ...]]:
+    """Labels by entity: those of the last event that names it."""
+    labels: dict[str | None, tuple[str, ...]] = {}
+    for event in trace:
+        of_event: dict[str | None, tuple[str, ...]] = {}
+        for label in event.elements:
+            of_event[label.entity_id] = (*of_event.get(label.entity_id, ()), label.element)
+        labels |= of_event
+    return labels
+
+
+def _is_cut(event: TraceEvent) -> bool:
+    """Whether a list that should be whole is not.  Ranking is meant to leave out; its total counts what it ranked."""
+    if event.total is None or event.stage not in ("link", "retrieve"):
+        return False
+    return event.total > len(event.paths or event.triples or event.texts or event.entities)

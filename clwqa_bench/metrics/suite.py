@@ -1,0 +1,70 @@
+"""The metrics of this release, in groups.
+
+`SUITE_VERSION` is raised by any change that can move a number on any predictions: a definition, a default, the
+comparison key, a matching policy, the rules of the grid.  Scores of two suite versions are never compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from clwqa_bench.legacy import MEASURES as LEGACY_FIELDS
+from clwqa_bench.matching import POLICIES
+from clwqa_bench.metrics.base import Metric
+from clwqa_bench.metrics.legacy import FIELDS
+
+SUITE_VERSION = "1"
+
+
+def _parse(*names: str) -> tuple[Metric, ...]:
+    return tuple(map(Metric.parse, names))
+
+
+HEADLINE = _parse("Hits@1", "P", "R", "F1", "F1(agg=of-means)", "EM")
+ANSWERS = _parse(
+    "Hits@1", "Hits@5", "E[Hits]@1", "P", "R", "F1", "F1(agg=of-means)", "P(agg=micro)", "R(agg=micro)",
+    "F1(agg=micro)", "EM", "MRR@10", "MAP@10", "Recall@10", "Hits(match=id)@1", "F1(match=id)", "Coverage",
+    "ParametricShare",
+)  # fmt: skip
+TEXT = _parse("charF1", "ROUGE-L", "BLEU", "BLEU(agg=corpus)")
+EVIDENCE = _parse(
+    "EvidenceP", "EvidenceR", "EvidenceF1", "EvidenceF1(agg=of-means)", "EvidenceF1(agg=micro)",
+    "EvidenceP(of=cited)", "EvidenceR(of=cited)", "EvidenceF1(of=cited)", "EvidencenDCG@10",
+    "HallucinatedEdges", "HallucinatedEdges(of=cited)", "PathConnectedness", "CitationConsistency",
+    "AnswerWithoutSupport", "CorrectButUnsupported",
+)  # fmt: skip
+LEGACY = _parse(
+    *(
+        f"{name}(match={policy})"
+        for policy, fields in LEGACY_FIELDS.items()
+        if policy in POLICIES
+        for name, field in FIELDS.items()
+        if field in fields
+    )
+)
+DEFAULT = tuple(dict.fromkeys((*HEADLINE, *ANSWERS, *TEXT, *EVIDENCE)))
+"""Everything but the sources' own evaluators."""
+
+GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
+    {
+        "default": DEFAULT,
+        "headline": HEADLINE,
+        "answers": ANSWERS,
+        "text": TEXT,
+        "evidence": EVIDENCE,
+        "legacy": LEGACY,
+        "all": (*DEFAULT, *LEGACY),
+    }
+)
+
+
+def select(names: Iterable[str] = ("default",)) -> tuple[Metric, ...]:
+    """The metrics of the groups and names given, each once, in that order.
+
+    Raises MetricError for a name that is neither a group nor a metric.
+    """
+    found: dict[Metric, None] = {}
+    for name in names:
+        found.update(dict.fromkeys(GROUPS.get(name) or (Metric.parse(name),)))
+    return tuple(found)

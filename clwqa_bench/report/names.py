@@ -1,0 +1,178 @@
+"""What readers see in place of identifiers, in Chinese and in English, and how numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from clwqa_bench.errors import OntologyError
+from clwqa_bench.metrics import Metric
+from clwqa_bench.ontology import Ontology
+
+
+class Name(NamedTuple):
+    """One thing in the two languages of the report."""
+
+    zh: str
+    en: str
+
+
+DIMENSIONS = {
+    "hops": Name("跳数", "Hops"),
+    "category": Name("类别", "Category"),
+    "upper": Name("大类", "Upper category"),
+    "answers": Name("答案数", "Number of answers"),
+    "kind": Name("答案种类", "Kind of answer"),
+    "method": Name("出题方式", "Written by"),
+    "view": Name("测试视图", "Test view"),
+}
+"""Families of strata, in the order of the report; others follow by name."""
+
+_STRATA = {
+    "all": Name("全部", "All"),
+    "answers=one": Name("一个", "one"),
+    "answers=many": Name("多个", "several"),
+    "kind=entity": Name("实体", "entity"),
+    "kind=passage": Name("文段", "passage"),
+    "method=template": Name("模板", "template"),
+    "method=llm": Name("语言模型", "language model"),
+    "view=unseen-source": Name("未见出处", "unseen source"),
+    "view=unseen-template": Name("未见模板", "unseen template"),
+}
+
+OUTCOMES = {
+    "ok": Name("有答案", "answered"),
+    "empty": Name("空答案", "empty"),
+    "refused": Name("拒答", "refused"),
+    "unparsed": Name("无法解析", "unparsed"),
+    "error": Name("出错", "error"),
+    "timeout": Name("超时", "timeout"),
+    "skipped": Name("跳过", "skipped"),
+    "missing": Name("缺失", "missing"),
+}
+
+VERDICTS = {
+    "right": Name("全对", "right"),
+    "partly": Name("部分对", "partly right"),
+    "wrong": Name("答错", "wrong"),
+    "failed": Name("未作答", "no answer"),
+}
+"""What became of a question: exactly the gold set, a part of it or more than it, none of it, no answer at all."""
+
+GROUPS = {
+    "headline": Name("主要指标", "Headline"),
+    "answers": Name("其他答案指标", "More on answers"),
+    "text": Name("文本相似度", "Text of answers"),
+    "evidence": Name("证据", "Evidence"),
+    "legacy": Name("其他项目脚本的算法：虚高，不可比", "As other projects’ scripts count: inflated, not comparable"),
+}
+"""Groups of metrics in the order of the report."""
+
+MAIN = ("Hits@1", "F1", "EM")
+
+_METRICS = {
+    "P": "精确率 P",
+    "R": "召回率 R",
+    "EM": "完全匹配",
+    "F1 of means": "均值之 F1",
+}
+
+
+def stratum_parts(name: str) -> tuple[str, str]:
+    """("hops", "2") for "hops=2"; ("", "all") for a name without a dimension."""
+    dimension, equals, value = name.partition("=")
+    return (dimension, value) if equals else ("", name)
+
+
+def dimension_name(dimension: str) -> Name:
+    """What a family of strata is called."""
+    return DIMENSIONS.get(dimension, Name(dimension, _spaced(dimension)))
+
+
+def dimensions(strata: Iterable[str]) -> dict[str, list[str]]:
+    """Strata by dimension, in the order of the report; those without a dimension are left out."""
+    found: dict[str, list[str]] = {}
+    for name in strata:
+        if dimension := stratum_parts(name)[0]:
+            found.setdefault(dimension, []).append(name)
+    known = [d for d in DIMENSIONS if d in found]
+    return {d: found[d] for d in (*known, *sorted(found.keys() - set(known)))}
+
+
+def stratum_name(name: str, ontology: Ontology | None = None) -> Name:
+    """What a stratum is called; categories have the ontology's names if there is one."""
+    if name in _STRATA:
+        return _STRATA[name]
+    dimension, value = stratum_parts(name)
+    if dimension in ("category", "upper") and ontology is not None:
+        for category in ontology.categories:
+            if category.slug == value:
+                return Name(category.zh, category.en)
+    return Name(value, _spaced(value))
+
+
+def relation_name(name: str, ontology: Ontology | None) -> Name:
+    """What a relation or type is called; its identifier if the ontology does not know it."""
+    if ontology is None:
+        return Name(name, name)
+    try:
+        return Name(ontology.label(name, "zh"), ontology.label(name, "en"))
+    except OntologyError:
+        return Name(name, name)
+
+
+def metric_name(metric: str) -> Name:
+    """A short name; ↓ says that lower is better."""
+    parsed = Metric.parse(metric)
+    arrow = "" if parsed.direction > 0 else " ↓"
+    return Name(_METRICS.get(parsed.label, parsed.label) + arrow, parsed.label + arrow)
+
+
+def main_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
+    """The few that tables by stratum have room for: Hits@1, F1 and EM, else the first of those there are."""
+    ours = [metric for metric in metrics if not is_legacy(metric)]
+    main = [metric for metric in ours if Metric.parse(metric).label in MAIN]
+    return tuple((main or ours)[: len(MAIN)])
+
+
+def metric_groups(metrics: Iterable[str]) -> dict[str, list[str]]:
+    """Metrics by the keys of GROUPS, groups without any left out."""
+    found: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for name in metrics:
+        metric = Metric.parse(name)
+        found["headline" if metric.is_headline else metric.group].append(name)
+    return {group: names for group, names in found.items() if names}
+
+
+def main_metric(metrics: Iterable[str]) -> str:
+    """The one for a table by stratum: F1, else the first."""
+    listed = list(metrics)
+    return next((metric for metric in listed if Metric.parse(metric).label == "F1"), listed[0])
+
+
+def is_legacy(metric: str) -> bool:
+    """True for a number that is worked out as another project's script does, errors included."""
+    return Metric.parse(metric).is_legacy
+
+
+def percent(value: float) -> str:
+    """A share in per cent with one decimal; 0.0 and 100.0 are written only for exactly these values."""
+    if 0 < value < 0.0005:
+        return "<0.1"
+    if 0.9995 <= value < 1:
+        return ">99.9"
+    return f"{value * 100:.1f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """ "[60.2, 62.4]" in per cent; empty when the spread is not known."""
+    return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
+
+
+def count(number: int) -> str:
+    """A whole number with separators."""
+    return f"{number:,}"
+
+
+def _spaced(slug: str) -> str:
+    return slug.replace("_", " ").replace("-", " ")
