@@ -1,6 +1,7 @@
 """Systems against each other on the same questions: every pair and every metric asked for is one family of tests.
 
-All pairs are tested on the questions that every system is measured on, by swapping whole fact groups; Holm's correction runs over the whole family, so asking more costs more.
+All pairs are tested on the questions that every system is measured on, by swapping whole fact groups; Holm's
+correction runs over the whole family, so asking more costs more.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from clwqa_bench.stats import (
 )
 
 RESAMPLES, LEVEL, ALPHA = 10_000, 0.95, 0.05
+BLUNT = "no difference could be significant with so few resamples or fact groups and so many tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,12 @@ class Family:
         """Tests that Holm's correction runs over."""
         return len(self.pairs)
 
+    @property
+    def blunt(self) -> bool:
+        """True if no difference, however large, could be significant: too few resamples or fact groups."""
+        finest = max((pair.test.permutations for pair in self.pairs), default=0)
+        return self.size / (finest + 1) > ALPHA
+
     def pair(self, metric: str, one: str, other: str) -> Pair | None:
         """The test of two systems, in either order; None if there is none."""
         wanted = {one, other}
@@ -81,16 +89,25 @@ class Family:
             "systems": self.systems,
             "metrics": self.metrics,
             "family": self.size,
+            "blunt": self.blunt,
             "pairs": [
-                {**asdict(pair.test), "metric": pair.metric, "a": pair.a, "b": pair.b, "value_a": pair.test.a,
-                 "value_b": pair.test.b, "p_holm": pair.p, "significant": pair.significant}
+                {
+                    **asdict(pair.test),
+                    "metric": pair.metric,
+                    "a": pair.a,
+                    "b": pair.b,
+                    "value_a": pair.test.a,
+                    "value_b": pair.test.b,
+                    "p_holm": pair.p,
+                    "significant": pair.significant,
+                }
                 for pair in self.pairs
             ],
             "ranks": {metric: [asdict(rank) for rank in ranks] for metric, ranks in self.ranks.items()},
             "left_out": self.left_out,
             "resamples": self.resamples,
             "level": self.level,
-            "seed": self.seed,
+            "seed": f"{self.seed:x}",  # wider than the integers other programs read
         }
 
 
@@ -115,7 +132,9 @@ def compare(
         for a, b in combinations(runs, 2)
     ]
     groups, seed = int(clusters.max(initial=-1)) + 1, seed_of([q.id for q in gold.questions], "compare")
-    tests = paired_differences(samples, Resamples(groups, resamples, seed), Flips(groups, resamples, seed), level)
+    tests = paired_differences(
+        samples, Resamples(groups, resamples, seed), Flips(groups, resamples, seed), level
+    )
     corrected = holm([test.p_permutation for test in tests]) if tests else ()
     names = [(str(metric), a, b) for metric in measured for a, b in combinations(runs, 2)]
     pairs = tuple(Pair(*name, test, p) for name, test, p in zip(names, tests, corrected, strict=True))
@@ -133,14 +152,19 @@ def compare(
 
 
 def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
-    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path."""
+    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path.
+
+    Raises PredictionError when a run is named twice.
+    """
     titles = [title for title, _ in runs]
     for added in (lambda path: path.name, str):
         repeated = {title for title in titles if titles.count(title) > 1}
         titles = [
-            f"{run[0]} ({added(run[1])})" if title in repeated else title
-            for title, run in zip(titles, runs, strict=True)
+            f"{name} ({added(path)})" if title in repeated else title
+            for title, (name, path) in zip(titles, runs, strict=True)
         ]
+    if twice := [title for title in titles if titles.count(title) > 1]:
+        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
     return titles
 
 
@@ -184,9 +208,7 @@ def _measured(
     return measured, left_out
 
 
-def _sample(
-    metric: Metric, columns: Columns, rows: NDArray[np.intp], clusters: NDArray[np.int64]
-) -> Sample:
+def _sample(metric: Metric, columns: Columns, rows: NDArray[np.intp], clusters: NDArray[np.int64]) -> Sample:
     return Sample(columns.values[rows], clusters[rows], metric.reduce)
 
 

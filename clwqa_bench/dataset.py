@@ -176,13 +176,17 @@ def open_graph(root: Path, manifest: Manifest) -> MemoryGraph:
     cache, made on first use from the tables. The folder itself is never written to; it may be read-only.
     """
     from clwqa_bench.kg.build import read_tables, write_index
+    from clwqa_bench.kg.layout import INDEX_FORMAT
     from clwqa_bench.kg.memory import MemoryGraph
     from clwqa_bench.ontology import Ontology
 
     if (root / "kg" / "index").is_dir():
         return MemoryGraph.open(root / "kg")
-    tables = [manifest.files[f"kg/{name}.parquet"].sha256 for name in ("entities", "triples")]
-    target = cache_folder() / "graphs" / hashlib.sha256("".join(tables).encode("ascii")).hexdigest()[:32]
+    made_for = [
+        INDEX_FORMAT,
+        *(manifest.files[f"kg/{name}.parquet"].sha256 for name in ("entities", "triples")),
+    ]
+    target = cache_folder() / "graphs" / hashlib.sha256("".join(made_for).encode("ascii")).hexdigest()[:32]
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as partial:

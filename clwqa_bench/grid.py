@@ -7,8 +7,8 @@ Predictions are joined by id alone; an unknown or a repeated id stops everything
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -75,6 +75,17 @@ class Gold:
             object.__setattr__(self, "questions", tuple(sorted(self.questions, key=lambda q: q.id)))
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all questions, sorted."""
+        return tuple(question.id for question in self.questions)
+
+    def only(self, ids: Collection[str]) -> Gold:
+        """The gold of some of the questions; itself if they are all of them."""
+        if len(ids) == len(self.questions):
+            return self
+        return replace(self, questions=tuple(q for q in self.questions if q.id in ids))
+
+    @cached_property
     def clusters(self) -> NDArray[np.int64]:
         """Fact group of every question as a code 0, 1, ... in the order of group names; shape (questions,)."""
         return cluster_codes([question.group for question in self.questions])
@@ -95,7 +106,14 @@ class Gold:
         """Entities of an element (ontology type) that bear a name; none if there is no graph to ask."""
         if self.graph is None:
             return ()
-        return self.graph.lookup(surface, element or None)
+        found = self._bearers.get((surface, element))  # every policy asks about the same names
+        if found is None:
+            found = self._bearers[surface, element] = self.graph.lookup(surface, element or None)
+        return found
+
+    @cached_property
+    def _bearers(self) -> dict[tuple[str, str], Sequence[str]]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -163,7 +181,7 @@ def align(
     Raises PredictionError for an id that occurs twice or is not in the split.
     """
     by_id: dict[str, Prediction] = {}
-    known = {question.id for question in gold.questions}
+    known = set(gold.ids)
     for position, prediction in enumerate(predictions):
         what = fix = ""
         if prediction.id in by_id:

@@ -39,7 +39,7 @@ class PredictedAnswer(Record):
     text: str = Field(min_length=1, description="The answer as a reader would see it.")
     entity_id: Named | None = None
     rank: int | None = Field(
-        default=None, ge=1, description="Place in the order given, from 1; filled in if left out."
+        default=None, ge=1, description="Place in the order given, from 1; may be left out."
     )
     score: FiniteFloat | None = Field(default=None, description="The system's own; it does not reorder.")
     support: tuple[str, ...] = Field(default=(), description="Ids of evidence the answer rests on.")

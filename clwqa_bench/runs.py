@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +45,14 @@ class Run:
         return self.manifest.title if self.manifest else self.path.name.removesuffix(".jsonl")
 
     def on(self, gold: Gold, verdicts: Mapping[tuple[str, str], bool] | None = None) -> Grid:
-        """The run's predictions on the grid of a split, with a judge's rulings if there are any.
+        """The run's predictions on the grid of what it was asked: the split, or its sample of it.
 
+        `verdicts` are a judge's rulings if there are any.
         Raises PredictionError when the run was asked other questions than these.
         """
         if self.manifest is not None:
             _same_questions(self.manifest.dataset, gold.ref, self.path / MANIFEST)
+            gold = gold.only(sampled(gold.ids, self.manifest.sample, self.manifest.seed))
         return align(gold, self.predictions, verdicts, where=lambda i: (self.items, self.lines[i]))
 
 
@@ -154,6 +157,15 @@ def dataset_ref(dataset: Dataset, split: str) -> DatasetRef:
     return DatasetRef(
         name=manifest.name, version=manifest.version, content=manifest.content.get("qa", ""), split=split
     )
+
+
+def sampled(ids: Iterable[str], sample: int | None, seed: int) -> frozenset[str]:
+    """The ids of a sample; all of them if `sample` is None or not smaller.
+
+    A pure function of ids, size and seed, so all systems are asked the same; a larger sample contains a smaller.
+    """
+    ordered = sorted(ids, key=lambda id: hashlib.sha256(f"{seed}:{id}".encode()).digest())
+    return frozenset(ordered[:sample])
 
 
 _COLUMNS = (

@@ -82,6 +82,7 @@ class ScoreTable:
             "ref": self.ref.model_dump(),
             "manifest": self.manifest and self.manifest.model_dump(),
             "n": self.n,
+            "seed": f"{self.seed:x}",  # wider than the integers other programs read
         }
         plain["cells"] = [{**asdict(cell), "small": cell.small} for cell in self.cells]
         return {"schema_version": 1, **plain}
@@ -111,7 +112,7 @@ def score(
     A metric that the predictions cannot be measured with (Hits@1 of unranked answers) is left out, with the reason;
     an empty answer counts as 0.
     """
-    ids = [question.id for question in grid.gold.questions]
+    ids = grid.gold.ids
     columns, left_out = _columns(grid, metrics)
     masks = {WHOLE: np.ones(len(grid), bool), **(grid.gold.strata if strata else {})}
     clusters = grid.gold.clusters

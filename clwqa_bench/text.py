@@ -1,7 +1,7 @@
 """The comparison key: the one normal form in which names and answers are compared.
 
 Two strings name the same thing when their keys are equal.  Nothing else in this project normalises text.
-docs/comparison-key.md explains the choices; the folding table is data/fold.tsv.
+docs/comparison-key.md gives the reasons; data/fold.tsv is the folding table.
 """
 
 from __future__ import annotations
@@ -12,24 +12,43 @@ from functools import cache
 from importlib.resources import files
 
 KEY_VERSION = 2
-"""Names the function and its table together: any change of either bumps it, and indexes are built anew."""
+"""Names the function with its table: any change of either bumps it, and what holds keys is built anew."""
 
 _CJK = r"\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-_INVISIBLE = dict.fromkeys(
-    [*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0), 0xAD, 0x034F, 0x061C]
-    + [*range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]
-    + [*range(0xFE00, 0xFE10), 0xFEFF, *range(0xE0100, 0xE01F0)]
+_DIGITS = "一二三四五六七八九"
+_INVISIBLE = (  # first and last code point
+    (0x00, 0x08),  # controls, but for white space
+    (0x0E, 0x1B),
+    (0x7F, 0x84),
+    (0x86, 0x9F),
+    (0xAD, 0xAD),  # soft hyphen
+    (0x034F, 0x034F),  # grapheme joiner
+    (0x061C, 0x061C),  # direction
+    (0x180B, 0x180F),  # Mongolian variation selectors
+    (0x200B, 0x200F),  # spaces without width, joiners, direction
+    (0x202A, 0x202E),  # direction
+    (0x2060, 0x206F),  # word joiner, direction
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFEFF, 0xFEFF),  # byte order mark
+    (0xE0100, 0xE01EF),  # more variation selectors
 )
-_ONE_FORM = {"·": "•‧∙⋅●・･᛫⸱⦁", "-": "‐‑‒–−", "—": "―─⸺⸻", "'": "‘’‚‛`", '"': "“”„‟«»‹›「」『』﹁﹂﹃﹄〝〞〟《》〈〉"}
+_ONE_FORM = {
+    "·": "•‧∙⋅●・･᛫⸱⦁",
+    "-": "‐‑‒–−",
+    "—": "―─⸺⸻",
+    "'": "‘’‚‛`",
+    '"': "“”„‟«»‹›「」『』﹁﹂﹃﹄〝〞〟《》〈〉",
+}
 _OUTER = " \"'。.,、;:!?…⋯—~〜·_"  # after NFKC, with every mark in its one form
-_SETTLED = "abcdefghijklmnopqrstuvwxyz123456789·,;:!?。、()"
+_SETTLED = "abcdefghijklmnopqrstuvwxyz123456789·,;:!?。、()"  # with the CJK ideographs that are not folded
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "【": "】", "〔": "〕", "〖": "〗"}
 
+# Each pattern begins with the character it is about: looking behind at every position would be slow.
 _SPACE = re.compile(rf" (?:(?<=[{_CJK}·] )|(?=[{_CJK}·]))")
 _DASH = re.compile(r"[—-]{2,}")
 _DOT = re.compile(rf"\.(?<=[{_CJK}]\.)(?=[{_CJK}])")  # 卡尔.马克思
-_ZERO = re.compile("[○◯0]+(?<=[一二三四五六七八九〇][○◯0])[○◯0]*|[○◯]+(?=[一二三四五六七八九])")  # 一九三○
-_QUOTE = re.compile(rf"\"|'(?:(?<![^\W{_CJK}]')|(?![^\W{_CJK}]))")  # all but the apostrophe within a Latin word
+_ZERO = re.compile(rf"[○◯0](?<=[{_DIGITS}〇].)[○◯0]*|[○◯](?<![○◯].)[○◯]*+(?=[{_DIGITS}])")  # 一九三○年
+_QUOTE = re.compile(rf"\"|'(?:(?<![^\W{_CJK}]')|(?![^\W{_CJK}]))")  # not the apostrophe within a Latin word
 _LEADING = re.compile(rf"(?:[{_OUTER.replace('.', '')}]|\.{{2,}}|[.-](?![.a-z0-9]))+")  # not of .5, .net, -5
 
 
@@ -51,17 +70,18 @@ def comparison_key(text: str) -> str:
 
 
 @cache
-def _tables() -> tuple[frozenset[str], dict[int, str | int | None]]:
+def _tables() -> tuple[frozenset[str], dict[int, str | None]]:
     """Characters that never change inside a text, and what the others change to, one by one."""
     rows = (files("clwqa_bench") / "data" / "fold.tsv").read_text(encoding="utf-8").splitlines()[1:]
     cells = (row.split("\t") for row in rows)
     folds = {pair[0]: pair[1] for kind, pairs, _ in cells if kind != "kept" for pair in pairs.split()}
     forms = {form: one for one, others in _ONE_FORM.items() for form in others}
+    invisible = {code: None for first, last in _INVISIBLE for code in range(first, last + 1)}
     settled = frozenset(map(chr, range(0x4E00, 0xA000))) - folds.keys() | set(_SETTLED)
-    return settled, str.maketrans({**folds, **forms}) | _INVISIBLE
+    return settled, str.maketrans({**folds, **forms}) | invisible
 
 
-def _pass(text: str, characters: dict[int, str | int | None]) -> str:
+def _pass(text: str, characters: dict[int, str | None]) -> str:
     text = unicodedata.normalize("NFKC", text).translate(characters).casefold()
     text = _SPACE.sub("", " ".join(text.split()))
     text = _ZERO.sub(lambda zeros: "〇" * len(zeros[0]), _DASH.sub("—", _DOT.sub("·", text)))

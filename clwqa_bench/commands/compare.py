@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from clwqa_bench.commands import common
-from clwqa_bench.comparison import RESAMPLES, Family, Pair, distinct_titles
+from clwqa_bench.comparison import BLUNT, RESAMPLES, Family, Pair, distinct_titles
 from clwqa_bench.comparison import compare as compute
 from clwqa_bench.console import emit
 from clwqa_bench.metrics import Metric, select
@@ -46,12 +46,16 @@ def draw(family: Family) -> RenderableType:
 
 def _parts(family: Family) -> Iterator[RenderableType]:
     ref = family.ref
-    yield Text(f"{ref.name} {ref.version}, {ref.split} split; differences in points of per cent, a minus b", "dim")
+    yield Text(
+        f"{ref.name} {ref.version}, {ref.split} split; differences in points of per cent, a minus b", "dim"
+    )
     yield Text(
         f"{family.level:.0%} intervals from {count(family.resamples)} bootstrap resamples of fact groups, permutation "
-        f"tests by fact group, Holm over a family of {family.size}, seed {family.seed}",
+        f"tests by fact group, Holm over a family of {family.size}",
         "dim",
     )
+    if family.blunt:
+        yield Text(BLUNT, "yellow")
     for metric in family.metrics:
         yield Text(f"\n{metric}", "bold")
         yield _pairs([pair for pair in family.pairs if pair.metric == metric])
@@ -74,12 +78,18 @@ def _pairs(pairs: list[Pair]) -> Table:
             percent(test.a),
             percent(test.b),
             _signed(test.delta),
-            Text("" if test.low is None or test.high is None else f"[{_signed(test.low)}, {_signed(test.high)}]"),
+            Text(
+                ""
+                if test.low is None or test.high is None
+                else f"[{_signed(test.low)}, {_signed(test.high)}]"
+            ),
             _p(test.p_permutation),
             _p(pair.p),
             "" if test.p_mcnemar is None else _p(test.p_mcnemar),
             f"{test.wins}/{test.ties}/{test.losses}",
-            "" if test.minimal_detectable_difference is None else f"{100 * test.minimal_detectable_difference:.1f}",
+            ""
+            if test.minimal_detectable_difference is None
+            else f"{100 * test.minimal_detectable_difference:.1f}",
             count(test.n),
             "differs" if pair.significant else "",
         )
@@ -93,7 +103,9 @@ def _ranks(family: Family, metric: str) -> Table:
     rows = sorted(
         zip(family.systems, family.ranks[metric], strict=True), key=lambda row: -direction * values[row[0]]
     )
-    drawn = Table("rank", "system", Column(name, justify="right"), box=None, pad_edge=False, header_style="dim")
+    drawn = Table(
+        "rank", "system", Column(name, justify="right"), box=None, pad_edge=False, header_style="dim"
+    )
     for system, rank in rows:
         shown = str(rank.best) if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
         drawn.add_row(shown, Text(system), percent(values[system]))
@@ -101,7 +113,7 @@ def _ranks(family: Family, metric: str) -> Table:
 
 
 def _values(family: Family, metric: str) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for pair in family.pairs:
         if pair.metric == metric:
             found |= {pair.a: pair.test.a, pair.b: pair.test.b}

@@ -17,14 +17,14 @@ from clwqa_bench.diagnostics import diagnose as compute
 from clwqa_bench.matching import HEADLINE, Policy
 from clwqa_bench.scoring import LEVEL, RESAMPLES, WHOLE, Cell
 
+Family = Literal["hops", "category", "upper", "answers", "kind", "method", "view"]
+
 
 def diagnose(
     run: common.RunArgument,
     dataset: common.DatasetOption = common.DATASET,
     split: common.SplitOption = None,
-    by: Annotated[
-        Literal["hops", "category"] | None, typer.Option(help="Also show every hop band or category.")
-    ] = None,
+    by: Annotated[Family | None, typer.Option(help="Also show every hop band, every category, ...")] = None,
     loss: Annotated[
         Loss,
         typer.Option(help="What is lost: a wrong first answer (hits), or any gold answer missing (recall)."),
@@ -61,11 +61,12 @@ def diagnose(
         loss=loss,
         support=support,
         top=top,
+        by=[by] if by else [],
         resamples=resamples,
         level=level,
     )
     _warn(result)
-    emit(result.as_dict(), json, lambda _: _draw(result, by))
+    emit(result.as_dict(), json, lambda _: _draw(result))
 
 
 def _warn(result: Diagnosis) -> None:
@@ -84,14 +85,13 @@ def _warn(result: Diagnosis) -> None:
 # ---------------------------------------------------------------------- tables for people
 
 
-def _draw(result: Diagnosis, by: str | None) -> RenderableType:
-    strata = [name for name in result.waterfalls if name.startswith(f"{by}=")]
+def _draw(result: Diagnosis) -> RenderableType:
+    strata = [name for name in result.waterfalls if name != WHOLE]
     parts: list[RenderableType] = [Text(_heading(result)), Text(), _indicators(result, strata), Text()]
     parts += [_waterfall(result, strata)]
     if result.not_traced:
         lines = [
-            f"not traced: {result.labels[name].strip()} (needs {need})"
-            for name, need in result.not_traced.items()
+            f"not traced: {result.labels[name]} (needs {need})" for name, need in result.not_traced.items()
         ]
         parts += [Text(), Text("\n".join(lines))]
     return Group(*parts)
@@ -117,7 +117,13 @@ def _indicators(result: Diagnosis, strata: list[str]) -> Table:
             whole = result.cell(name)
             count = f"{whole.n:,}" if whole else "0"
             cells = [result.cell(name, stratum) for stratum in strata]
-            table.add_row(label, _percent(whole), _interval(whole), count, *map(_percent, cells))
+            table.add_row(
+                label if label.startswith("(") else f"   {label}",
+                _percent(whole),
+                _interval(whole),
+                count,
+                *map(_percent, cells),
+            )
     return table
 
 

@@ -1,7 +1,4 @@
-"""Scores as a page, a LaTeX or Markdown table, or CSV.
-
-Example: clwqa-bench report runs/ceaf runs/tog --html report.html
-"""
+"""Scores as a page, a LaTeX or Markdown table, or CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from clwqa_bench.commands.common import (
     DATASET,
@@ -68,8 +64,12 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(help="Mark what differs from this run rather than from the best.")
     ] = None,
-    errors_only: Annotated[bool, typer.Option("--errors-only", help="The page holds no right answers.")] = False,
-    max_items: Annotated[int | None, typer.Option(min=1, help="The page holds at most so many questions.")] = None,
+    errors_only: Annotated[
+        bool, typer.Option("--errors-only", help="The page holds no right answers.")
+    ] = False,
+    max_items: Annotated[
+        int | None, typer.Option(min=1, help="The page holds at most so many questions.")
+    ] = None,
     resamples: ResamplesOption = RESAMPLES,
     json: JsonOption = False,
 ) -> None:
@@ -82,18 +82,22 @@ def report(
     targets = {name: path for name, path in zip(FORMATS, (html, latex, markdown, csv), strict=True) if path}
     _check_targets(targets, json)
     tested = select(metric) if metric else HEADLINE
-    request = _Request(select(metric or ["default"]), tested, by, baseline, resamples, Selection(errors_only, max_items))
+    request = _Request(
+        select(metric or ["default"]), tested, by, baseline, resamples, Selection(errors_only, max_items)
+    )
     opened = open_runs(runs, dataset, split)
     titles = distinct_titles([(run.title, run.path) for run, _ in opened])
     scored = [
         score(grid, request.metrics, title=title, manifest=run.manifest, resamples=resamples)
         for title, (run, grid) in zip(titles, opened, strict=True)
     ]
+    family = _family(scored, request)
     for name, path in targets.items():
-        _write(path, _made(name, scored, request))
-    written = {name: path for name, path in targets.items() if path != STDOUT}
-    if json or written:
-        emit(written, json, lambda files: Text("\n".join(str(path) for path in files.values())))
+        _write(path, _made(name, scored, family, request))
+        if path != STDOUT:
+            say(f"{path} written")
+    if json:
+        emit(targets, json, str)
 
 
 def _check_targets(targets: Mapping[str, Path], json: bool) -> None:
@@ -104,21 +108,22 @@ def _check_targets(targets: Mapping[str, Path], json: bool) -> None:
         raise MetricError("only one thing can go to stdout", fix="name a file for the others")
 
 
-def _made(name: str, scored: Sequence[Scored], request: _Request) -> str:
+def _made(name: str, scored: Sequence[Scored], family: Family | None, request: _Request) -> str:
     """The text of one format; what makes it is imported when it is asked for."""
     tables = [run.table for run in scored]
     if name == "csv":
         from clwqa_bench.report.frame import to_csv
 
         return to_csv(tables)
-    family = _family(scored, request)
+    columns, baseline = _columns(tables, request), request.baseline
     if name == "html":
         from clwqa_bench.report.html import html
 
-        diagnoses, chosen = _diagnoses(scored), request.selection
-        columns = by_metric(tables, list(map(str, request.tested)))
-        return html(scored, columns, family, baseline=request.baseline, diagnoses=diagnoses, selection=chosen)
-    table = results(tables, _columns(tables, request), family, request.baseline)
+        diagnoses = _diagnoses(scored)
+        return html(
+            scored, columns, family, baseline=baseline, diagnoses=diagnoses, selection=request.selection
+        )
+    table = results(tables, columns, family, baseline)
     if name == "latex":
         from clwqa_bench.report.latex import latex
 
@@ -141,7 +146,10 @@ def _family(scored: Sequence[Scored], request: _Request) -> Family | None:
     if len(scored) < 2:
         return None
     runs = {run.table.title: run.grid for run in scored}
-    return compare(runs, request.tested, resamples=request.resamples)
+    tested = request.tested
+    if request.by is not None:
+        tested = (Metric.parse(main_metric(map(str, tested))),)
+    return compare(runs, tested, resamples=request.resamples)
 
 
 def _diagnoses(scored: Sequence[Scored]) -> dict[str, Diagnosis]:
@@ -149,9 +157,11 @@ def _diagnoses(scored: Sequence[Scored]) -> dict[str, Diagnosis]:
     from clwqa_bench.diagnostics import diagnose
     from clwqa_bench.kg.memory import MemoryGraph
 
-    found = {}
     graph = scored[0].grid.gold.graph
-    for run in scored if isinstance(graph, MemoryGraph) else ():
+    if not isinstance(graph, MemoryGraph):
+        return {}
+    found: dict[str, Diagnosis] = {}
+    for run in scored:
         try:
             found[run.table.title] = diagnose(run.grid, graph.ontology, resamples=100)
         except (PredictionError, MetricError) as error:

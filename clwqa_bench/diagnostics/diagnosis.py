@@ -1,8 +1,8 @@
-"""One run diagnosed: indicators with intervals, and a waterfall, for all questions and for every stratum."""
+"""One run diagnosed: indicators with intervals, and a waterfall, for all questions and for strata of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -80,11 +80,13 @@ def diagnose(
     loss: Loss = "hits",
     support: Level = "compatible",
     top: int | None = None,
+    by: Collection[str] = ("hops", "category"),
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Diagnosis:
-    """Diagnose a run from its traces.  `top` is K of the ranking, None for all that the system kept.
+    """Diagnose a run from its traces, on all questions and on the strata of the families `by`.
 
+    `top` is K of the ranking, None for all that the system kept.
     Raises PredictionError when nothing was traced, MetricError when `loss` is "hits" and answers are not ranked.
     """
     trails = read_trails(grid.predictions, top)
@@ -98,7 +100,8 @@ def diagnose(
     measured = indicators(case)
     stages = attribute(case, loss)
     ids = [question.id for question in grid.gold.questions]
-    masks = {WHOLE: np.ones(len(grid), bool), **grid.gold.strata}
+    masks = {WHOLE: np.ones(len(grid), bool)}
+    masks |= {name: mask for name, mask in grid.gold.strata.items() if name.partition("=")[0] in by}
     return Diagnosis(
         title=title,
         ref=grid.gold.ref,

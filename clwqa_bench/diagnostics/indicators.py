@@ -88,9 +88,9 @@ def indicators(case: Case) -> tuple[Indicator, ...]:
     return (
         measure("anchor-f1", "(i) anchor entities, F1", anchor_f1, "linking"),
         measure("element-match", "(ii) element labels, the reference", match, *labels),
-        measure("element-fit", "   element labels, any that fit", fit, *labels),
+        measure("element-fit", "element labels, any that fit", fit, *labels),
         measure("coverage", "(iii) supporting path retrieved", coverage, "retrieval"),
-        measure("coverage-loose", "   gold answer retrieved by any path", coverage_loose, "retrieval"),
+        measure("coverage-loose", "gold answer retrieved by any path", coverage_loose, "retrieval"),
         measure("retention", "(iv) supporting path kept, if retrieved", retention, "ranking"),
         measure("complete", "(v) all answers retrieved, if several", complete, "retrieval"),
         *_accuracy(case),

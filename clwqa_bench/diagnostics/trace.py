@@ -97,42 +97,34 @@ def _traced(predictions: Sequence[Prediction]) -> frozenset[Checkpoint]:
 def _trail(prediction: Prediction | None, traced: frozenset[Checkpoint], top: int | None) -> Trail | None:
     if prediction is None or not (prediction.trace or prediction.topics or _shown(prediction)):
         return None
-    retrieved, kept = _pools(prediction, top)
     linked = next((frozenset(e.entities) for e in reversed(prediction.trace) if e.stage == "link"), None)
     if linked is None and prediction.topics:
         linked = frozenset(prediction.topics)
-    if prediction.trace:  # a stage that others went through and this question did not
-        linked = frozenset() if linked is None else linked
-        kept = Pool() if kept is None else kept
-        retrieved = kept if retrieved is None else retrieved
-    labelled = "anchor labels" in traced or "target label" in traced
+    retrieved = reduce(or_, (_held(e) for e in prediction.trace if e.stage == "retrieve"), Pool())
+    kept = _kept(prediction, retrieved)
+    if prediction.trace:  # a stage that others went through and this question did not yielded nothing
+        linked, kept = linked or frozenset(), kept or Pool()
+        # a trace may list only a part of what was retrieved; what was kept or shown had been
+        retrieved = retrieved | kept | _shown(prediction)
+    traces_labels = bool(prediction.trace and traced & {"anchor labels", "target label"})
     return Trail(
         linked=linked if "linking" in traced else None,
-        labels=_labels(prediction.trace) if labelled and prediction.trace else None,
-        retrieved=retrieved if "retrieval" in traced else None,
-        kept=kept if "ranking" in traced else None,
+        labels=_labels(prediction.trace) if traces_labels else None,
+        retrieved=retrieved if prediction.trace and "retrieval" in traced else None,
+        kept=kept.first(top) if kept is not None and "ranking" in traced else None,
         cut=any(map(_is_cut, prediction.trace)),
     )
 
 
-def _pools(prediction: Prediction, top: int | None) -> tuple[Pool | None, Pool | None]:
-    """(retrieved, kept).  What was kept had been retrieved, also where the trace lists only a part of that."""
-    found = [_held(event) for event in prediction.trace if event.stage == "retrieve"]
-    retrieved = reduce(or_, found) if found else None
-    shown, last = _shown(prediction), None
-    for event in prediction.trace:
-        last = event if event.stage in RANKING else last
-    if last is not None:
-        kept = (
-            (_held(last) or (retrieved or Pool() if last.dropped else Pool()))
-            .without(last.dropped)
-            .first(top)
-        )
-    elif shown:
-        kept = shown.first(top)
-    else:
-        return retrieved, None
-    return None if retrieved is None else retrieved | kept | shown, kept
+def _kept(prediction: Prediction, retrieved: Pool) -> Pool | None:
+    """What the last ranking kept, else what was shown; None if there is neither."""
+    last = next((event for event in reversed(prediction.trace) if event.stage in RANKING), None)
+    if last is None:
+        return _shown(prediction) or None
+    listed = _held(last)
+    if last.dropped and not listed:
+        return retrieved.without(last.dropped)
+    return listed.without(last.dropped)
 
 
 def _held(event: TraceEvent) -> Pool:

@@ -16,8 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clwqa_bench.ontology import Ontology
+from clwqa_bench.text import KEY_VERSION
 
-INDEX_FORMAT = 1
+INDEX_FORMAT = f"1, names by comparison key {KEY_VERSION}"
 TABLES = ("entities.parquet", "triples.parquet")
 
 Ints = NDArray[np.int32]

@@ -59,6 +59,7 @@ class MemoryGraph:
         self._edge_names = [name for name in self._relation_names for _ in range(2)]
         self._edge_senses: list[Sense] = ["out", "in"] * len(self._relation_names)
         self._plans: dict[Step, Plan] = {}
+        self._codes: dict[Names, list[int]] = {}
         self._forwards, self._any = self._plan((None, "out", None)), self._plan((None, "both", None))
 
     @staticmethod
@@ -345,9 +346,10 @@ class MemoryGraph:
         return plan
 
     def _type_codes(self, types: Names) -> list[int]:
-        if types is None:
-            return list(range(len(self.ontology.types)))
-        return sorted(map(self.ontology.types.index, self.ontology.with_descendants(_several(types))))
+        if types not in self._codes:
+            names = self.ontology.types if types is None else self.ontology.with_descendants(_several(types))
+            self._codes[types] = sorted(map(self.ontology.types.index, names))
+        return self._codes[types]
 
     def _relation_codes(self, relations: Names) -> list[int]:
         if relations is None:

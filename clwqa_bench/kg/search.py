@@ -50,6 +50,7 @@ class NameIndex:
     def __init__(self, index: Path, type_code: Ints) -> None:
         self._type_code = type_code
         self._keys = read_batch(index / "keys.arrow").column(0)
+        self._sorted = _Utf8(self._keys)
         self._length = load_array(index / "key_length.npy")
         self._node, self._start = load_array(index / "key_node.npy"), load_array(index / "key_start.npy")
         self._gram = np.asarray(np.load(index / "gram.npy", mmap_mode="r"))
@@ -58,9 +59,9 @@ class NameIndex:
 
     def exact(self, name: str) -> list[int]:
         """Nodes with a label or alias of the same comparison key, ascending."""
-        key = comparison_key(name)
-        place = bisect_left(_Strings(self._keys), key)
-        if not key or place == len(self._keys) or self._keys[place].as_py() != key:
+        key = comparison_key(name).encode("utf-8")
+        place = bisect_left(self._sorted, key)
+        if not key or place == len(self._sorted) or self._sorted[place] != key:
             return []
         return self._nodes_of(place)
 
@@ -110,18 +111,22 @@ class NameIndex:
         return np.logical_or.reduceat(fits, self._start[:-1])
 
 
-class _Strings(Sequence[str]):
-    """An Arrow string array as a Python sequence, for bisect."""
+class _Utf8(Sequence[bytes]):
+    """An Arrow string array as a sequence of UTF-8 bytes, for bisect; bytes sort as code points do.
+
+    Read from its buffers, which is several times faster than through Arrow's scalars.
+    """
 
     def __init__(self, array: pa.StringArray) -> None:
-        self._array = array
+        _, offsets, data = array.buffers()
+        self._offsets = memoryview(offsets).cast("i")[array.offset : array.offset + len(array) + 1]
+        self._data = memoryview(data or b"")
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self._offsets) - 1
 
-    def __getitem__(self, place: int) -> str:  # type: ignore[override]
-        text: str = self._array[place].as_py()
-        return text
+    def __getitem__(self, place: int) -> bytes:  # type: ignore[override]
+        return bytes(self._data[self._offsets[place] : self._offsets[place + 1]])
 
 
 def _grams(keys: Sequence[str]) -> tuple[NDArray[np.uint32], Ints]:

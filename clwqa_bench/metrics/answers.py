@@ -70,9 +70,7 @@ def _average_precision(grid: Grid, settings: Settings) -> Columns:
     k = settings.cutoff
     order = np.lexsort((m.ranks, m.rows))
     rows, ranks = m.rows[order], m.ranks[order]
-    found = np.arange(1, len(rows) + 1) - np.searchsorted(
-        rows, rows
-    )  # right items up to here, in its question
+    found = np.arange(1, len(rows) + 1) - np.searchsorted(rows, rows)  # right so far in the same question
     gain = np.where(ranks <= k, found / ranks, 0)
     return Columns.of(ratio(np.bincount(rows, gain, len(m.golds)), np.minimum(m.golds, k)))
 

@@ -25,9 +25,9 @@ LEGACY = {m.name: m for m in legacy.MEASURES}
 HEADLINES = ("Hits", "P", "R", "F1", "EM")  # what a paper's main table holds
 
 _FORM = re.compile(r"(?P<name>[^\s()@,=]*)(?:\((?P<settings>[^()@]*)\))?(?:@(?P<k>[^\s()@]*))?")
-_SETTING = re.compile(
-    r"\s*(?P<key>\w+)=(?P<value>[^=,]*(?:,\s*text>=[^=,]*)?)(?:,|$)"
-)  # a policy may hold a comma
+# the value of `match` may hold a comma of its own
+_SETTING = re.compile(r"\s*(?P<key>\w+)=(?P<value>[^=,]*(?:,\s*text>=[^=,]*)?)(?:,|$)")
+_CUTOFFS = range(1, 1_000_000)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Metric(Settings):
             if (value is not None) != has:
                 what = f"{self.measure} needs {name}" if has else f"{self.measure} has no {name}"
                 raise MetricError(what, fix=_example(self.measure, definition))
-        if self.k is not None and self.k < 1:
+        if self.k is not None and self.k not in _CUTOFFS:
             raise MetricError(f"@{self.k} is not a cutoff", fix="count items from 1")
 
     @classmethod

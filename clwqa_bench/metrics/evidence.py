@@ -12,7 +12,7 @@ import numpy as np
 
 from clwqa_bench.errors import MetricError
 from clwqa_bench.grid import Grid
-from clwqa_bench.matching import key_of
+from clwqa_bench.matching import distinct, key_of
 from clwqa_bench.metrics.graph import Key, in_graph
 from clwqa_bench.metrics.measure import Columns, Form, Measure, Settings, once_per_grid, ratio, share
 from clwqa_bench.metrics.overlap import Overlap, measures
@@ -46,6 +46,11 @@ def _counts(grid: Grid, of: str) -> Overlap:
     )
 
 
+def _overlap(grid: Grid, settings: Settings) -> Overlap:
+    _triples(grid, settings)
+    return _counts(grid, str(settings.of))
+
+
 def _gain(grid: Grid, settings: Settings) -> Columns:
     """nDCG of the triples in the order shown; a gold triple gains 1, discounted by log2(rank + 1)."""
     given, golds, k = _triples(grid, settings), gold_triples(grid), settings.cutoff
@@ -56,11 +61,6 @@ def _gain(grid: Grid, settings: Settings) -> Columns:
         for of_row, gold in zip(given, golds, strict=True)
     ]
     return Columns.of(ratio(gained, ideal), applies=ideal > 0)
-
-
-def _overlap(grid: Grid, settings: Settings) -> Overlap:
-    _triples(grid, settings)
-    return _counts(grid, str(settings.of))
 
 
 # --- against the graph --------------------------------------------------------------------------------------
@@ -155,16 +155,11 @@ def _support(grid: Grid, settings: Settings) -> Columns:
 
 def _lucky(grid: Grid, settings: Settings) -> Columns:
     """Right answers that the evidence does not carry, and right answers."""
-    without, right = _unsupported(grid, str(settings.of)), grid.matches(settings.policy).right
+    without, m = _unsupported(grid, str(settings.of)), grid.matches(settings.policy)
     lucky = np.zeros(len(grid))
-    for row in np.flatnonzero(right).tolist():
-        if all(without[row]):
-            lucky[row] = right[row]
-        elif any(without[row]):
-            match = grid.match(row, settings.policy)
-            pairs = zip(match.items, match.credited, strict=True)
-            lucky[row] = sum(without[row][item] for item, gold in pairs if gold is not None)
-    return Columns.of(lucky, right, applies=right > 0)
+    for row, rank in zip(m.rows.tolist(), m.ranks.tolist(), strict=True):
+        lucky[row] += without[row][distinct(grid.answers[row])[rank - 1]]
+    return Columns.of(lucky, m.right, applies=m.right > 0)
 
 
 MEASURES = (

@@ -7,8 +7,10 @@ comparison key, a matching policy, the rules of the grid.  Scores of two suite v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
+from clwqa_bench.errors import MetricError
 from clwqa_bench.legacy import MEASURES as LEGACY_FIELDS
 from clwqa_bench.matching import POLICIES
 from clwqa_bench.metrics.base import Metric
@@ -64,7 +66,13 @@ def select(names: Iterable[str] = ("default",)) -> tuple[Metric, ...]:
 
     Raises MetricError for a name that is neither a group nor a metric.
     """
-    found: dict[Metric, None] = {}
-    for name in names:
-        found.update(dict.fromkeys(GROUPS.get(name) or (Metric.parse(name),)))
-    return tuple(found)
+    return tuple(dict.fromkeys(metric for name in names for metric in GROUPS.get(name) or (_metric(name),)))
+
+
+def _metric(name: str) -> Metric:
+    try:
+        return Metric.parse(name)
+    except MetricError as error:
+        if near := get_close_matches(name, GROUPS, n=1, cutoff=0.8):
+            raise MetricError(error.what, fix=f"did you mean the group {near[0]!r}") from error
+        raise

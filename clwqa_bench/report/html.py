@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from clwqa_bench.diagnostics import Diagnosis
 from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import GraphStore
+from clwqa_bench.matching import HEADLINE
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.report.items import Selection, browser_data, lost_at
+from clwqa_bench.report.items import EVERYTHING, Selection, browser_data, lost_at
 from clwqa_bench.report.latex import latex
 from clwqa_bench.report.markdown import markdown
 from clwqa_bench.report.names import (
@@ -30,6 +31,7 @@ from clwqa_bench.report.names import (
     OUTCOMES,
     VERDICTS,
     Name,
+    by_reason,
     count,
     dimension_name,
     dimensions,
@@ -37,11 +39,12 @@ from clwqa_bench.report.names import (
     main_metrics,
     metric_groups,
     metric_name,
+    note_name,
     percent,
+    stage_name,
     stratum_name,
 )
 from clwqa_bench.report.results import Column, intervals_note, results, title_of
-from clwqa_bench.report.terminal import NOTES
 from clwqa_bench.scoring import WHOLE, Cell, Scored, ScoreTable
 
 HERE = Path(__file__).parent
@@ -55,7 +58,7 @@ def html(
     *,
     baseline: str | None = None,
     diagnoses: Mapping[str, Diagnosis] | None = None,
-    selection: Selection = Selection(),
+    selection: Selection = EVERYTHING,
 ) -> str:
     """The page of one or several runs on the same questions.
 
@@ -69,6 +72,7 @@ def html(
     lost = [lost_at(found.get(run.table.title)) for run in scored]
     data = browser_data(scored, ontology, selection, lost)
     data |= _words(gold.questions, list(gold.strata), ontology)
+    data["stages"] = [[stage, *stage_name(stage)] for stage in _stages(found.values())]
     css, script = _asset("report.css"), _asset("report.js")
     return _template().render(
         ref=gold.ref,
@@ -81,7 +85,8 @@ def html(
         data=_inert_json(data),
         css=css,
         script=script,
-        policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
+        policy=str(HEADLINE),
+        security=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'",
     )
 
@@ -93,17 +98,22 @@ def _run(table: ScoreTable, ontology: Ontology, diagnosis: Diagnosis | None) -> 
     return {
         "title": title_of(table),
         "identity": _identity(table),
-        "intervals": intervals_note(table),
+        "intervals": Name(
+            f"{table.level:.0%} 置信区间，按事实组自助重抽样 {count(table.resamples)} 次",
+            intervals_note(table),
+        ),
         "groups": [
             {"key": group, "name": GROUPS[group], "rows": [_metric_row(table, metric) for metric in metrics]}
             for group, metrics in metric_groups(table.metrics).items()
         ],
-        "dimensions": [_dimension(table, d, names, ontology) for d, names in dimensions(table.strata).items()],
+        "dimensions": [
+            _dimension(table, d, names, ontology) for d, names in dimensions(table.strata).items()
+        ],
         "columns": [metric_name(metric) for metric in main_metrics(table.metrics)],
         "outcomes": [_outcome(table, outcome, ids) for outcome, ids in table.outcomes.items() if ids],
         "losses": _losses(diagnosis),
-        "notes": [(count(n), NOTES.get(note, note.replace("_", " "))) for note, n in table.notes.items() if n],
-        "left_out": table.left_out,
+        "notes": [(count(n), note_name(note)) for note, n in table.notes.items() if n],
+        "left_out": by_reason(table.left_out),
     }
 
 
@@ -125,7 +135,9 @@ def _metric_row(table: ScoreTable, metric: str) -> dict[str, Any]:
     return {"name": metric_name(metric), "canonical": metric, "cell": _shown(table.cell(metric))}
 
 
-def _dimension(table: ScoreTable, dimension: str, strata: Sequence[str], ontology: Ontology) -> dict[str, Any]:
+def _dimension(
+    table: ScoreTable, dimension: str, strata: Sequence[str], ontology: Ontology
+) -> dict[str, Any]:
     rows = []
     for stratum in (*strata, WHOLE):
         cells = [table.cell(metric, stratum) for metric in main_metrics(table.metrics)]
@@ -162,10 +174,15 @@ def _outcome(table: ScoreTable, outcome: str, ids: Sequence[str]) -> dict[str, A
 def _losses(diagnosis: Diagnosis | None) -> list[dict[str, Any]]:
     rows = diagnosis.rows() if diagnosis else []
     return [
-        {"stage": stage, "count": count(n), "share": percent(share / 100), "at": round(share, 2)}
+        {"stage": stage, "name": stage_name(stage), "count": count(n), "share": f"{share:.1f}", "at": share}
         for stage, n, share in rows
         if n
     ]
+
+
+def _stages(diagnoses: Iterable[Diagnosis]) -> list[str]:
+    """Stages that some run lost questions at."""
+    return list(dict.fromkeys(stage for d in diagnoses for stage, ids in d.questions.items() if ids))
 
 
 def _words(questions: Sequence[GoldQuestion], strata: Sequence[str], ontology: Ontology) -> dict[str, Any]:

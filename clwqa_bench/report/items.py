@@ -35,12 +35,16 @@ class Selection:
     limit: int | None = None
 
 
+EVERYTHING = Selection()
+
+
 @dataclass
 class _Names:
     """Numbers for entities and relations, in order of first use."""
 
     graph: GraphStore | None
     ontology: Ontology | None
+    labels: Mapping[str, str]  # from the gold, for when there is no graph to ask
     entities: dict[str, int] = field(default_factory=dict)
     relations: dict[str, int] = field(default_factory=dict)
 
@@ -59,11 +63,11 @@ class _Names:
 
     def _entity_row(self, id: str) -> list[Any]:
         if self.graph is None:
-            return [id, id, 1]
+            return [id, self.labels.get(id, id), 1]
         try:
             return [id, self.graph.entity(id).label, 1]
         except GraphError:
-            return [id, id, 0]
+            return [id, self.labels.get(id, id), 0]
 
 
 def browser_data(
@@ -77,20 +81,18 @@ def browser_data(
     `lost` holds, for each run, the stage that lost a question by the question's id.
     """
     gold = scored[0].grid.gold
-    verdicts = [[_verdict(run, row) for row in range(len(gold.questions))] for run in scored]
-    rows = _chosen(verdicts, selection)
-    names = _Names(gold.graph, ontology)
-    strata = list(gold.strata)
-    number = {name: place for place, name in enumerate(strata)}
-    questions = [_question(gold.questions[row], number, names) for row in rows]
+    judged = [_judged(run) for run in scored]
+    rows = _chosen(judged, selection)
+    asked = [gold.questions[row] for row in rows]
+    names = _Names(gold.graph, ontology, _labels(asked))
+    number = {name: place for place, name in enumerate(gold.strata)}
+    questions = [_question(question, number, names) for question in asked]
     runs = [
-        [_item(run, row, verdict[row], names, stages) for row in rows]
-        for run, verdict, stages in zip(scored, verdicts, lost, strict=True)
+        [_item(run, row, *matches[row], names, stages) for row in rows]
+        for run, matches, stages in zip(scored, judged, lost, strict=True)
     ]
     return {
-        "total": len(gold.questions),
-        "policy": str(HEADLINE),
-        "strata": strata,
+        "strata": list(gold.strata),
         "verdicts": list(VERDICTS),
         "questions": questions,
         "runs": runs,
@@ -139,14 +141,23 @@ def _start(triple: TripleRef, after: TripleRef | None) -> str:
     return triple.tail if shared and after and triple.tail not in (after.head, after.tail) else triple.head
 
 
-def _verdict(run: Scored, row: int) -> str:
-    return verdict_of(run.grid.match(row, HEADLINE), answered=run.grid.outcomes[row] == "ok")
+def _judged(run: Scored) -> list[tuple[QuestionMatch, str]]:
+    """What became of every question under the headline policy, and its verdict."""
+    matches = [run.grid.match(row, HEADLINE) for row in range(len(run.grid))]
+    outcomes = zip(matches, run.grid.outcomes, strict=True)
+    return [(match, verdict_of(match, answered=outcome == "ok")) for match, outcome in outcomes]
 
 
-def _chosen(verdicts: Sequence[Sequence[str]], selection: Selection) -> list[int]:
-    rows = range(len(verdicts[0]))
-    kept = [row for row in rows if not selection.errors_only or any(run[row] != "right" for run in verdicts)]
+def _chosen(judged: Sequence[Sequence[tuple[QuestionMatch, str]]], selection: Selection) -> list[int]:
+    rows = range(len(judged[0]))
+    kept = [row for row in rows if not selection.errors_only or any(run[row][1] != "right" for run in judged)]
     return kept[: selection.limit]
+
+
+def _labels(questions: Sequence[GoldQuestion]) -> dict[str, str]:
+    """Names of entities that the gold itself tells."""
+    found = {anchor.entity_id: anchor.mention for question in questions for anchor in question.anchors}
+    return found | {answer.entity_id: answer.label for question in questions for answer in question.answers}
 
 
 def _question(question: GoldQuestion, number: Mapping[str, int], names: _Names) -> dict[str, Any]:
@@ -154,7 +165,9 @@ def _question(question: GoldQuestion, number: Mapping[str, int], names: _Names) 
         "id": question.id,
         "text": question.text,
         "strata": [number[name] for name in question.strata],
-        "gold": [[answer.label, names.entity(answer.entity_id), *answer.aliases] for answer in question.answers],
+        "gold": [
+            [answer.label, names.entity(answer.entity_id), *answer.aliases] for answer in question.answers
+        ],
         "paths": [_standard(path, names) for path in question.standard_paths[:PATHS]],
     }
 
@@ -166,16 +179,19 @@ def _standard(path: StandardPath, names: _Names) -> list[int]:
     return flat
 
 
-def _item(run: Scored, row: int, verdict: str, names: _Names, stages: Mapping[str, str]) -> dict[str, Any]:
+def _item(
+    run: Scored, row: int, match: QuestionMatch, verdict: str, names: _Names, stages: Mapping[str, str]
+) -> dict[str, Any]:
     """One prediction; keys without content are left out."""
     outcome, id = run.grid.outcomes[row], run.grid.gold.questions[row].id
-    item: dict[str, Any] = {"verdict": list(VERDICTS).index(verdict), "status": outcome}
+    f1 = round(2 * match.right / (len(match.items) + match.golds), 4)
+    item: dict[str, Any] = {"verdict": list(VERDICTS).index(verdict), "status": outcome, "f1": f1}
     if id in stages:
         item["lost"] = stages[id]
     prediction = run.grid.predictions[row]
     if prediction is None:
         return item
-    item |= _answers(prediction, run.grid.match(row, HEADLINE), names)
+    item |= _answers(prediction, match, names)
     item |= _evidence(prediction.evidence, names)
     item |= {
         "raw": _cut(prediction.raw_answer or ""),
@@ -195,15 +211,14 @@ def _answers(prediction: Prediction, match: QuestionMatch, names: _Names) -> dic
         remark = 1 if place in match.ambiguous else 0 if place in credited else 2
         entity = -1 if answer.entity_id is None else names.entity(answer.entity_id)
         rows.append([_cut(answer.text), entity, -1 if gold is None else gold, remark])
-    return {
-        "answers": rows,
-        "f1": round(2 * match.right / (len(match.items) + match.golds), 4),
-        "more_answers": max(0, len(prediction.answers) - ANSWERS) or None,
-    }
+    return {"answers": rows, "more_answers": max(0, len(prediction.answers) - ANSWERS) or None}
 
 
 def _evidence(evidence: Evidence, names: _Names) -> dict[str, Any]:
-    pieces = [*(list(path.triples) for path in evidence.paths), *([piece.triple] for piece in evidence.triples)]
+    pieces = [
+        *(list(path.triples) for path in evidence.paths),
+        *([piece.triple] for piece in evidence.triples),
+    ]
     drawn = [_flat(run, names) for triples in pieces[:PATHS] for run in walk(triples)]
     texts = [_cut(piece.text) for piece in evidence.texts[:TEXTS]]
     more = len(pieces) - len(pieces[:PATHS]) + len(evidence.texts) - len(texts)

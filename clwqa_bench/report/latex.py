@@ -1,4 +1,4 @@
-"""A LaTeX table (booktabs) of one or several runs.  Chinese stays Chinese: compile with XeLaTeX or LuaLaTeX and ctex."""
+"""A LaTeX table (booktabs) of one or several runs; Chinese stays Chinese."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _SPECIAL = str.maketrans(
         "_": r"\_",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
+        "[": "{[}",  # at the start of a row it would be the argument of the line break before
+        "]": "{]}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "*": r"\textasteriskcentered{}",
@@ -69,5 +71,3 @@ def _cell(entry: Entry, *, alone: bool) -> str:
     marks = (r"\dagger" if entry.differs else "") + (r"\ast" if entry.small else "")
     spread = rf" {{\scriptsize {escape(entry.interval)}}}" if alone and entry.interval else ""
     return text + (f"$^{{{marks}}}$" if marks else "") + spread
-
-

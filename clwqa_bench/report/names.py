@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from clwqa_bench.errors import OntologyError
@@ -64,7 +64,9 @@ GROUPS = {
     "answers": Name("其他答案指标", "More on answers"),
     "text": Name("文本相似度", "Text of answers"),
     "evidence": Name("证据", "Evidence"),
-    "legacy": Name("其他项目脚本的算法：虚高，不可比", "As other projects’ scripts count: inflated, not comparable"),
+    "legacy": Name(
+        "其他项目脚本的算法：虚高，不可比", "As other projects’ scripts count: inflated, not comparable"
+    ),
 }
 """Groups of metrics in the order of the report."""
 
@@ -76,6 +78,36 @@ _METRICS = {
     "EM": "完全匹配",
     "F1 of means": "均值之 F1",
 }
+
+
+NOTES = {
+    "ambiguous_surface": Name(
+        "个答案因多个实体同名且未给编号而不计分",
+        "answers not credited: several entities bear the name, no id was given",
+    ),
+    "unranked_predictions": Name(
+        "题有多个答案但未声明次序", "predictions with several answers in no declared order"
+    ),
+    "more_than_50_answers": Name("题的答案多于 50 个", "predictions with more than 50 answers"),
+    "parametric_answers": Name(
+        "个答案据系统自述不来自图谱", "answers that the system says are not from the graph"
+    ),
+    "predictions_without_evidence": Name("题有答案而无证据", "answered questions without evidence"),
+}
+"""What the counts of a ScoreTable mean, to be read after the number."""
+
+STAGES = {
+    "right": Name("答对", "right"),
+    "right, unsupported": Name("答对但无证据支持", "right, unsupported"),
+    "not recorded": Name("未记录", "not recorded"),
+    "linking": Name("实体链接", "linking"),
+    "elements": Name("文化要素", "elements"),
+    "retrieval": Name("检索", "retrieval"),
+    "ranking": Name("排序", "ranking"),
+    "answering": Name("作答", "answering"),
+    "matching": Name("匹配", "matching"),
+}
+"""Stages of the waterfall; several that cannot be told apart are written "a, b or c"."""
 
 
 def stratum_parts(name: str) -> tuple[str, str]:
@@ -123,9 +155,13 @@ def relation_name(name: str, ontology: Ontology | None) -> Name:
 
 def metric_name(metric: str) -> Name:
     """A short name; ↓ says that lower is better."""
-    parsed = Metric.parse(metric)
-    arrow = "" if parsed.direction > 0 else " ↓"
-    return Name(_METRICS.get(parsed.label, parsed.label) + arrow, parsed.label + arrow)
+    label, arrow = Metric.parse(metric).label, lower_mark(metric)
+    return Name(_METRICS.get(label, label) + arrow, label + arrow)
+
+
+def lower_mark(metric: str) -> str:
+    """An arrow after the name of a metric of which less is better."""
+    return " ↓" if Metric.parse(metric).direction < 0 else ""
 
 
 def main_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
@@ -153,6 +189,29 @@ def main_metric(metrics: Iterable[str]) -> str:
 def is_legacy(metric: str) -> bool:
     """True for a number that is worked out as another project's script does, errors included."""
     return Metric.parse(metric).is_legacy
+
+
+def note_name(note: str) -> Name:
+    """What a count of a ScoreTable means."""
+    return NOTES.get(note, Name(note, _spaced(note)))
+
+
+def stage_name(stage: str) -> Name:
+    """What a stage of the waterfall is called."""
+    if stage in STAGES:
+        return STAGES[stage]
+    if stage.startswith("no answer (") and (status := stage[len("no answer (") : -1]) in OUTCOMES:
+        return Name(f"没有答案：{OUTCOMES[status].zh}", stage)
+    parts = stage.replace(" or ", ", ").split(", ")
+    return Name("或".join(STAGES.get(part, Name(part, part)).zh for part in parts), stage)
+
+
+def by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
+    """Metrics that were left out, by the reason they share."""
+    found: dict[str, list[str]] = {}
+    for metric, reason in left_out.items():
+        found.setdefault(reason, []).append(metric)
+    return found
 
 
 def percent(value: float) -> str:

@@ -19,6 +19,7 @@ const WORDS = {
   previous: ["上一题", "Previous"],
   next: ["下一题", "Next"],
   status: ["状态", "Status"],
+  lost: ["失于", "Lost at"],
   any: ["不限", "any"],
   all: ["全部", "all"],
   credited: ["判对，对应：", "credited to"],
@@ -78,7 +79,7 @@ function nameTheme() {
 
 // ---------------------------------------------------------------- which questions
 
-const state = { run: 0, verdict: -1, status: "", strata: [], text: "", page: 0 };
+const state = { run: 0, verdict: -1, status: "", lost: "", strata: [], text: "", page: 0 };
 let matching = []; // positions in data.questions
 
 const searchable = data.questions.map(() => []); // by question, by run: lower-case text, made when first needed
@@ -96,6 +97,7 @@ function passes(place, withVerdict) {
   const item = data.runs[state.run][place];
   if (withVerdict && state.verdict >= 0 && item.verdict !== state.verdict) return false;
   if (state.status && item.status !== state.status) return false;
+  if (state.lost && item.lost !== state.lost) return false;
   if (!state.strata.every((stratum) => data.questions[place].strata.includes(stratum))) return false;
   return !state.text || textOf(place).includes(state.text);
 }
@@ -112,6 +114,7 @@ function readFilters() {
   const chosen = every("#selects select[data-dimension]").map((select) => select.value);
   state.strata = chosen.filter((value) => value !== "").map(Number);
   state.status = find("#status").value;
+  state.lost = find("#lost")?.value ?? "";
   state.text = JSON.stringify(find("#text").value.trim().toLowerCase()).slice(1, -1);
   refilter();
 }
@@ -253,9 +256,13 @@ function drawDetail(place) {
   const question = data.questions[place];
   const item = data.runs[state.run][place];
   const answers = (item.answers ?? []).map((answer) => drawAnswer(question, answer));
-  const strata = data.dimensions.flatMap(({ strata }) => strata).filter(([stratum]) => question.strata.includes(stratum));
   const tags = make("p", { className: "tags" }, sign(item), " ", say(make("span"), data.status_names[item.status]), ` · ${question.id}`);
-  for (const [, zh, en] of strata) tags.append(" · ", say(make("span"), [zh, en]));
+  for (const { name, strata } of data.dimensions) {
+    const [, zh, en] = strata.find(([stratum]) => question.strata.includes(stratum)) ?? [];
+    if (zh) tags.append(" · ", say(make("span"), [`${name[0]}：${zh}`, `${name[1]}: ${en}`]));
+  }
+  const stage = data.stages.find(([stage]) => stage === item.lost);
+  if (stage) tags.append(" · ", say(make("span"), [`${WORDS.lost[0]}：${stage[1]}`, `${WORDS.lost[1]}: ${stage[2]}`]));
   find("#detail").replaceChildren(
     drawBar(place),
     make("p", { className: "question", id: "detail-question", lang: "zh-Hans" }, question.text),
@@ -313,7 +320,8 @@ function makeFilters() {
     find("select", label).dataset.dimension = name[1];
     return label;
   });
-  find("#selects").append(select(WORDS.status, statuses, { id: "status" }), ...selects);
+  const lost = data.stages.length ? [select(WORDS.lost, data.stages, { id: "lost" })] : [];
+  find("#selects").append(select(WORDS.status, statuses, { id: "status" }), ...lost, ...selects);
 }
 
 function choose(select, value) {
@@ -355,8 +363,9 @@ async function copy(button) {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  const { status, stratum, tab, verdict } = button.dataset;
+  const { status, lost, stratum, tab, verdict } = button.dataset;
   if (status !== undefined) choose(find("#status"), status);
+  if (lost !== undefined) choose(find("#lost"), lost);
   if (stratum !== undefined) chooseStratum(stratum);
   if (tab !== undefined) chooseRun(Number(tab));
   if (button.dataset.copy) copy(button);

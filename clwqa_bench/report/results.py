@@ -5,10 +5,10 @@ Columns are pairs of a metric and a stratum, so "runs by metrics" and "runs by h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clwqa_bench.comparison import ALPHA, Family
+from clwqa_bench.comparison import ALPHA, BLUNT, Family
 from clwqa_bench.errors import MetricError
 from clwqa_bench.metrics import Metric
 from clwqa_bench.report.names import (
@@ -20,6 +20,7 @@ from clwqa_bench.report.names import (
     metric_name,
     percent,
     stratum_name,
+    stratum_parts,
 )
 from clwqa_bench.scoring import WHOLE, Cell, ScoreTable
 
@@ -55,13 +56,6 @@ class Results:
     rows: tuple[tuple[str, tuple[Entry, ...]], ...]
     caption: str
 
-    @property
-    def marks(self) -> frozenset[str]:
-        """Marks that occur, so that no legend explains what is not there."""
-        entries = [entry for _, row in self.rows for entry in row]
-        found = {SMALL_MARK} if any(entry.small for entry in entries) else set()
-        return frozenset(found | ({DIFFERS_MARK} if any(entry.differs for entry in entries) else set()))
-
 
 def by_metric(tables: Sequence[ScoreTable], metrics: Sequence[str]) -> tuple[Column, ...]:
     """One column per metric, on all questions, whatever run has it."""
@@ -79,7 +73,10 @@ def by_stratum(tables: Sequence[ScoreTable], dimension: str, metric: str) -> tup
     if dimension not in found:
         raise MetricError(f"there are no strata by {dimension!r}", fix=f"use one of {', '.join(found)}")
     headings = {name: stratum_name(name).en for name in found[dimension]}
-    return (*(Column(metric, name, headings[name]) for name in found[dimension]), Column(metric, WHOLE, "All"))
+    return (
+        *(Column(metric, name, headings[name]) for name in found[dimension]),
+        Column(metric, WHOLE, "All"),
+    )
 
 
 def results(
@@ -98,8 +95,8 @@ def results(
     columns = tuple(columns)
     by_column = [_entries(tables, column, family, baseline) for column in columns]
     rows = tuple((title, tuple(found[i] for found in by_column)) for i, title in enumerate(titles))
-    made = Results(columns, rows, "")
-    return Results(columns, rows, _caption(tables, made, family, baseline))
+    small = any(entry.small for _, entries in rows for entry in entries)
+    return Results(columns, rows, _caption(tables, columns, family, baseline, small=small))
 
 
 def title_of(table: ScoreTable) -> str:
@@ -123,7 +120,7 @@ def _entries(
     best = max((cell.value * direction for cell in cells if cell), default=None)
     is_best = [cell is not None and cell.value * direction == best for cell in cells]
     reference = baseline or next((t.title for t, b in zip(tables, is_best, strict=True) if b), None)
-    several = len(tables) > 1
+    several = sum(cell is not None for cell in cells) > 1
     return [
         _entry(
             cell,
@@ -148,42 +145,52 @@ def _differs(family: Family | None, metric: str, title: str, reference: str | No
 
 
 def _caption(
-    tables: Sequence[ScoreTable], made: Results, family: Family | None, baseline: str | None
+    tables: Sequence[ScoreTable],
+    columns: Sequence[Column],
+    family: Family | None,
+    baseline: str | None,
+    *,
+    small: bool,
 ) -> str:
     """What is needed to read the numbers and to get them again."""
     first = tables[0]
-    policies = dict.fromkeys(str(m.match) for c in made.columns if (m := Metric.parse(c.metric)).match)
     parts = [
         f"{first.ref.name} {first.ref.version}, {first.ref.split} split, {count(first.n)} questions, in per cent",
-        *_what_of(made.columns, policies),
+        *_what_of(columns),
         f"metric suite {first.suite}",
     ]
     if len(tables) == 1:
         parts.append(intervals_note(first))
     if family is not None:
-        reference = f"from {baseline}" if baseline else "from the best of the column"
-        parts.append(
-            f"{DIFFERS_MARK} differs {reference}: p ≤ {ALPHA:g}, two-sided paired permutation test by fact group, "
-            f"Holm over {family.size} tests"
-        )
-    if any(is_legacy(column.metric) for column in made.columns):
+        parts += _tests_of(family, baseline)
+    if any(is_legacy(column.metric) for column in columns):
         parts.append(f"{LEGACY_MARK} another project's scoring script, inflated, not comparable")
-    if SMALL_MARK in made.marks:
+    if small:
         parts.append(f"{SMALL_MARK} fewer than 30 questions")
     return "; ".join(parts) + "."
 
 
-def _what_of(columns: Sequence[Column], policies: Mapping[str, None]) -> list[str]:
-    found = [f"answers matched by {' and '.join(policies)}"] if policies else []
+def _what_of(columns: Sequence[Column]) -> Iterator[str]:
     if len({column.stratum for column in columns}) > 1:
-        dimension = columns[0].stratum.partition("=")[0]
-        found.insert(0, f"{metric_name(columns[0].metric).en} by {dimension_name(dimension).en.lower()}")
-    return found
+        dimension = stratum_parts(columns[0].stratum)[0]
+        yield f"{metric_name(columns[0].metric).en} by {dimension_name(dimension).en.lower()}"
+    metrics = [Metric.parse(column.metric) for column in columns]
+    if policies := dict.fromkeys(str(metric.match) for metric in metrics if metric.match):
+        yield f"answers matched by {' and '.join(policies)}"
+
+
+def _tests_of(family: Family, baseline: str | None) -> Iterator[str]:
+    reference = f"from {baseline}" if baseline else "from the best of the column"
+    yield (
+        f"{DIFFERS_MARK} differs {reference}: p ≤ {ALPHA:g}, two-sided paired permutation test by fact group, "
+        f"Holm over {family.size} {'test' if family.size == 1 else 'tests'}"
+    )
+    if family.blunt:
+        yield BLUNT
+    if family.left_out:
+        yield f"not tested: {', '.join(metric_name(metric).en for metric in family.left_out)}"
 
 
 def intervals_note(table: ScoreTable) -> str:
     """How the intervals came about."""
-    return (
-        f"{table.level:.0%} intervals from {count(table.resamples)} bootstrap resamples of fact groups, "
-        f"seed {table.seed}"
-    )
+    return f"{table.level:.0%} intervals from {count(table.resamples)} bootstrap resamples of fact groups"

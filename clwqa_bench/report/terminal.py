@@ -10,28 +10,24 @@ from rich.text import Text
 
 from clwqa_bench.report.names import (
     GROUPS,
+    by_reason,
     count,
     dimension_name,
     dimensions,
     interval,
+    lower_mark,
     main_metrics,
     metric_groups,
     metric_name,
+    note_name,
     percent,
     stratum_parts,
 )
 from clwqa_bench.report.results import intervals_note, title_of
 from clwqa_bench.scoring import WHOLE, Cell, ScoreTable
 
-LOWER = " ↓"
 SHOWN_IDS = 3
 SHOWN_DIMENSIONS = ("hops", "category")  # always shown; the others only in full
-NOTES = {
-    "ambiguous_surface": "answers not credited because several entities bear the name and no id was given",
-    "unranked_predictions": "predictions with several answers in no declared order",
-    "parametric_answers": "answers that the system says are not from the graph",
-    "predictions_without_evidence": "answered questions without evidence",
-}
 
 
 def render(table: ScoreTable, *, full: bool = False) -> RenderableType:
@@ -73,7 +69,11 @@ def _values(table: ScoreTable, metrics: Sequence[str]) -> Table:
     for metric in metrics:
         if cell := table.cell(metric):
             drawn.add_row(
-                Text(metric + LOWER * (metric_name(metric).en.endswith(LOWER))), percent(cell.value), Text(interval(cell.low, cell.high)), count(cell.n), _mark(cell)
+                Text(metric + lower_mark(metric)),
+                percent(cell.value),
+                Text(interval(cell.low, cell.high)),
+                count(cell.n),
+                _mark(cell),
             )
     return drawn
 
@@ -108,10 +108,10 @@ def _outcomes(table: ScoreTable) -> Table:
 
 
 def _cautions(table: ScoreTable) -> Iterator[RenderableType]:
-    lines = [
-        f"{count(number)} {NOTES.get(note, note.replace('_', ' '))}" for note, number in table.notes.items() if number
+    lines = [f"{count(number)} {note_name(note).en}" for note, number in table.notes.items() if number]
+    lines += [
+        f"left out: {', '.join(names)}: {reason}" for reason, names in by_reason(table.left_out).items()
     ]
-    lines += [f"left out: {metric}: {reason}" for metric, reason in table.left_out.items()]
     if lines:
         yield Text()
         yield Text("\n".join(lines))
@@ -123,5 +123,3 @@ def _mark(cell: Cell) -> str:
 
 def _grid(*headings: str | Column) -> Table:
     return Table(*headings, box=None, pad_edge=False, header_style="dim")
-
-

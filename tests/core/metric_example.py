@@ -113,7 +113,7 @@ PREDICTIONS = (
         id="q2",
         status="ok",
         ranked=True,
-        answers=(PredictedAnswer(text="《史记》", source="parametric"),),
+        answers=(PredictedAnswer(text="《史记》", entity_id="book:史记", source="parametric"),),
         evidence=Evidence(paths=(EvidencePath(id="p1", triples=QUESTIONS[1].evidence),)),
         citations=(Citation(marker="[1]", evidence_id="p1"),),
     ),
@@ -151,6 +151,8 @@ WORKED = {
     "MRR@10": 3 / 8,  #            1/2              1    0    0
     "MAP@10": 19 / 48,  #          (1/2 + 2/3) / 2  1    0    0
     "Recall@10": 2 / 4,  #         2/2              1    0    0
+    "Hits(match=id)@1": 1 / 4,  #  0                1    0    0     only q2 gives an id
+    "F1(match=id)": 1 / 4,
     "Coverage": 3 / 4,
     "ParametricShare": 1 / 5,  #   0 of 3           1/1  0/1  0/0
     # 6 characters against 10, all 6 in common; the longest common subsequence of the keys, 11 with the comma, is 6
@@ -167,6 +169,7 @@ WORKED = {
     "EvidenceF1(agg=micro)": 6 / 13,  #      P 3/6, R 3/7
     "EvidenceP(of=cited)": 2 / 4,  #         1/1   2/2   0     0
     "EvidenceR(of=cited)": 3 / 8,  #         1/2   2/2   0     0
+    "EvidenceF1(of=cited)": 5 / 12,  #       2/3   1     0     0
     "EvidencenDCG@10": 0.4032867,  #         1 / (1 + 1/log2(3)) = 0.6131, 1, 0, 0
     "HallucinatedEdges": 1 / 6,  #           1/3   0/2   0/1   -
     "HallucinatedEdges(of=cited)": 0 / 3,
@@ -187,12 +190,13 @@ def table(group: str) -> str:
     """The metrics of a group on the example, as docs/metrics.md shows them."""
     example = grid()
     lines = ["| metric | q1 | q2 | q3 | q4 | all |", "| --- | --: | --: | --: | --: | --: |"]
-    for metric in map(Metric.parse, WORKED):
+    for name in WORKED:
+        metric = Metric.parse(name)
         if metric.group == group:
             columns = metric.columns(example)
             value = float(metric.reduce(columns.values[columns.applies].mean(axis=0)))
             cells = ["–" if v != v else f"{v:.3f}" for v in metric.per_question(example).tolist()]
-            lines.append(f"| `{metric}` | {' | '.join(cells)} | **{value:.3f}** |")
+            lines.append(f"| `{name}` | {' | '.join(cells)} | **{value:.3f}** |")
     return "\n".join(lines)
 
 

@@ -15,19 +15,17 @@ from hypothesis import strategies as st
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.diagnostics import Diagnosis, diagnose, largest_remainder
 from clwqa_bench.diagnostics.elements import reference_element
-from clwqa_bench.diagnostics.support import SHORTCUTS, Holds, Support
-from clwqa_bench.diagnostics.trace import Pool, read_trails
+from clwqa_bench.diagnostics.trace import read_trails
 from clwqa_bench.diagnostics.waterfall import stage_names
 from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, align
-from clwqa_bench.kg.memory import MemoryGraph
-from clwqa_bench.ontology import DEFAULT_PATH, Ontology
+from clwqa_bench.metrics import Metric
+from clwqa_bench.ontology import Ontology
 from clwqa_bench.predictions import (
     STATUSES,
     DatasetRef,
     Evidence,
     EvidencePath,
-    EvidenceText,
     Label,
     PredictedAnswer,
     Prediction,
@@ -37,45 +35,9 @@ from clwqa_bench.predictions import (
 from clwqa_bench.records import Anchor, Answer, PathStep, StandardPath, TripleRef
 from clwqa_bench.runs import dataset_ref, gold_of
 from tests import tiny_dataset
+from tests.core.traces import ASTRAY, BOOK, OTHER, TO_BOOK, WORD, link, path, predicted, rank, retrieve
 
 ONTOLOGY = Ontology.load()
-WORD, BOOK, OTHER = "word:四面楚歌", "book:史记", "book:韩非子"
-TO_BOOK = "word:四面楚歌 hasSource chapter:史记/项羽本纪 partOf book:史记"
-ASTRAY = "word:守株待兔 hasSource chapter:韩非子/五蠹 partOf book:韩非子"
-
-
-def triples(walk: str) -> tuple[TripleRef, ...]:
-    """The triples of a walk written "a relation b <relation c"; "<" marks a step against the arrow."""
-    words = walk.split()
-    steps = zip(words[::2], words[1::2], words[2::2], strict=False)
-    return tuple(
-        TripleRef(head=b, relation=r[1:], tail=a) if r[0] == "<" else TripleRef(head=a, relation=r, tail=b)
-        for a, r, b in steps
-    )
-
-
-def path(walk: str, id: str = "p1") -> EvidencePath:
-    return EvidencePath(id=id, triples=triples(walk))
-
-
-def link(*entities: str, anchor: str = "CultureLoadedWord", target: str = "Book") -> TraceEvent:
-    labels = (*(Label(element=anchor, entity_id=id) for id in entities), Label(element=target))
-    return TraceEvent(stage="link", entities=entities, elements=labels)
-
-
-def retrieve(*walks: str) -> TraceEvent:
-    return TraceEvent(stage="retrieve", paths=tuple(path(w, f"p{i}") for i, w in enumerate(walks, 1)))
-
-
-def rank(*walks: str, **fields: Any) -> TraceEvent:
-    return TraceEvent(stage="rank", paths=tuple(path(w, f"p{i}") for i, w in enumerate(walks, 1)), **fields)
-
-
-def predicted(
-    id: str, answer: str | None, *trace: TraceEvent, status: str = "ok", **fields: Any
-) -> Prediction:
-    answers = () if answer is None else (PredictedAnswer(text=answer, entity_id=fields.pop("entity", None)),)
-    return Prediction(id=id, status=status, ranked=True, answers=answers, trace=trace, **fields)  # type: ignore[arg-type]
 
 
 # One question per way to end; all ask for the book 四面楚歌 comes from, which is 史记.
@@ -119,11 +81,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 @pytest.fixture(scope="module")
 def gold(dataset: Dataset) -> Gold:
     return gold_of(dataset, "test")
-
-
-@pytest.fixture(scope="module")
-def graph(dataset: Dataset) -> MemoryGraph:
-    return dataset.kg()
 
 
 def of(gold: Gold, *ids: str) -> Gold:
@@ -267,28 +224,6 @@ def test_the_last_link_event_counts_and_topics_stand_in_for_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("relation", "direction", "elements", "reference"),
-    [
-        ("hasSource", "out", ("Idiom", "Word", "CultureLoadedWord"), "CultureLoadedWord"),
-        ("inContentUnit", "out", ("Quotation", "Context"), "Context"),
-        ("citesQuotation", "in", ("Quotation", "Context"), "Quotation"),
-        ("hasSource", "in", ("Chapter", "ContentUnit"), "ContentUnit"),
-        ("ruledIn", "in", ("Dynasty", "HistoricalPeriod"), "Dynasty"),
-    ],
-)
-def test_the_reference_label_is_the_least_specific_the_first_step_allows(
-    relation: str, direction: Any, elements: tuple[str, ...], reference: str
-) -> None:
-    anchor = Anchor(entity_id="a", mention="a", elements=elements)
-    steps = (PathStep(relation=relation, direction=direction, type="Thing"),)
-    question = GoldQuestion(
-        "q", "", (Answer(entity_id="b", label="b"),), "g", anchors=(anchor,),
-        standard_paths=(StandardPath(steps=steps, entities=("a", "b")),),
-    )  # fmt: skip
-    assert reference_element(question, anchor, ONTOLOGY) == reference
-
-
-@pytest.mark.parametrize(
     ("anchor", "target", "match", "fit"),
     [
         (["CultureLoadedWord"], ["Book"], 1.0, 1.0),
@@ -332,129 +267,6 @@ def test_a_prune_event_may_name_what_it_dropped_instead(gold: Gold) -> None:
     assert result.questions == {"ranking": ("t00",)}
 
 
-# ---------------------------------------------------------------------- what supports an answer
-
-GOLD_BOOK = GoldQuestion(
-    id="q",
-    text="“四面楚歌”见于哪部书？",
-    answers=(Answer(entity_id=BOOK, label="史记", aliases=("太史公书",)),),
-    group="q",
-    target_element="Book",
-    anchors=(Anchor(entity_id=WORD, mention="四面楚歌", elements=("Idiom", "Word", "CultureLoadedWord")),),
-    standard_paths=(
-        StandardPath(
-            steps=(
-                PathStep(relation="hasSource", direction="out", type="Chapter"),
-                PathStep(relation="partOf", direction="out", type="Book"),
-            ),
-            entities=(WORD, "chapter:史记/项羽本纪", BOOK),
-        ),
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    ("walk", "levels"),
-    [
-        (TO_BOOK, {"same", "compatible", "reaching"}),
-        (
-            "book:史记 <partOf chapter:史记/项羽本纪 <hasSource word:四面楚歌",
-            {"same", "compatible", "reaching"},
-        ),
-        # another chapter between: the same relations, directions and types
-        ("word:四面楚歌 hasSource chapter:韩非子/五蠹 partOf book:史记", {"compatible", "reaching"}),
-        # over the citation record, which hasSource sums up
-        (
-            "word:四面楚歌 hasCitation cite:1 citesWork chapter:史记/项羽本纪 partOf book:史记",
-            {"same", "compatible", "reaching"},
-        ),
-        ("word:四面楚歌 hasSource person:韩非 partOf book:史记", {"reaching"}),  # a node of another type
-        (
-            "word:四面楚歌 hasSource chapter:没有 partOf book:史记",
-            {"reaching"},
-        ),  # a node that is not in the graph
-        ("word:四面楚歌 hasQuotation quot:3 inContentUnit book:史记", {"reaching"}),  # other relations
-        ("word:守株待兔 hasSource chapter:史记/项羽本纪 partOf book:史记", {"reaching"}),  # another anchor
-        (
-            "word:四面楚歌 <hasSource chapter:史记/项羽本纪 partOf book:史记",
-            {"reaching"},
-        ),  # against the arrow
-        (ASTRAY, set()),
-    ],
-)
-def test_three_readings_of_a_supporting_path(graph: MemoryGraph, walk: str, levels: set[str]) -> None:
-    for level in ("same", "compatible", "reaching"):
-        holds = Support(level, ONTOLOGY, graph).holds(GOLD_BOOK, Pool(paths=(path(walk),)))  # type: ignore[arg-type]
-        assert holds.supported == ({BOOK} if level in levels else set())
-
-
-def test_shortcuts_are_the_property_chains_of_the_ontology() -> None:
-    from rdflib import OWL, Graph
-    from rdflib.collection import Collection
-
-    stated = Graph().parse(DEFAULT_PATH, format="turtle")
-    chains = {
-        tuple(str(step).rpartition("#")[2] for step in Collection(stated, chain)): str(relation).rpartition(
-            "#"
-        )[2]
-        for relation, chain in stated.subject_objects(OWL.propertyChainAxiom)
-    }
-    assert chains == SHORTCUTS
-
-
-def test_a_symmetric_relation_is_walked_either_way(graph: MemoryGraph) -> None:
-    step = PathStep(relation="variantOf", direction="out", type="Idiom")
-    question = GoldQuestion(
-        "q", "", (Answer(entity_id="b", label="b"),), "g",
-        standard_paths=(StandardPath(steps=(step,), entities=("a", "b")),),
-    )  # fmt: skip
-    for walk in ("a variantOf b", "a <variantOf b"):
-        assert Support("compatible", ONTOLOGY, graph).holds(
-            question, Pool(paths=(path(walk),))
-        ).supported == {"b"}
-
-
-def test_single_triples_count_together_and_paths_each_by_itself(graph: MemoryGraph) -> None:
-    first, second = triples(TO_BOOK)
-    support = Support("compatible", ONTOLOGY, graph)
-    halves = tuple(EvidencePath(id=t.relation, triples=(t,)) for t in (first, second))
-    assert support.holds(GOLD_BOOK, Pool(triples=(second, first))).supported == {BOOK}
-    assert support.holds(GOLD_BOOK, Pool(paths=halves)) == Holds(frozenset(), frozenset(), frozenset({BOOK}))
-
-
-@pytest.mark.parametrize(
-    ("text", "covers"),
-    [
-        (EvidenceText(id="t", text="“四面楚歌”事见《史記·項羽本紀》。"), True),  # folded like every name
-        (EvidenceText(id="t", text="太史公书载项羽事。"), True),  # an alias
-        (EvidenceText(id="t", text="夜闻汉军四面皆歌。"), False),
-        (EvidenceText(id="t", text="百三十篇。", entity_id=BOOK), True),  # the gold's own text
-    ],
-)
-def test_a_passage_covers_the_gold_it_names(graph: MemoryGraph, text: EvidenceText, covers: bool) -> None:
-    holds = Support("compatible", ONTOLOGY, graph).holds(GOLD_BOOK, Pool(texts=(text,)))
-    assert holds.supported == ({BOOK} if covers else set())
-
-
-def test_a_name_of_one_character_is_not_looked_for_in_texts(graph: MemoryGraph) -> None:
-    question = GoldQuestion("q", "", (Answer(entity_id="period:汉", label="汉"),), "g")
-    text = EvidenceText(id="t", text="夜闻汉军四面皆歌。")
-    assert not Support("reaching", ONTOLOGY, graph).holds(question, Pool(texts=(text,))).reached
-
-
-def test_a_question_with_two_anchors_is_within_reach_once_both_lead_to_one_answer(graph: MemoryGraph) -> None:
-    """Which book holds both 四面楚歌 and 破釜沉舟?  A path from one of them covers it, but does not settle it."""
-    other = "word:破釜沉舟"
-    [way] = GOLD_BOOK.standard_paths
-    second = way.model_copy(update={"entities": (other, *way.entities[1:])})
-    question = GoldQuestion("q", "", GOLD_BOOK.answers, "g", standard_paths=(way, second))
-    support = Support("compatible", ONTOLOGY, graph)
-    one = support.holds(question, Pool(paths=(path(TO_BOOK),)))
-    assert (one.supported, one.whole) == ({BOOK}, set())
-    both = Pool(paths=(path(TO_BOOK), path(TO_BOOK.replace(WORD, other), "p2")))
-    assert support.holds(question, both).whole == {BOOK}
-
-
 # ---------------------------------------------------------------------- what was not recorded
 
 
@@ -488,6 +300,15 @@ def test_what_was_kept_had_been_retrieved_also_where_the_list_was_cut(gold: Gold
     result = run(gold, [predicted("t00", "x", head, rank(TO_BOOK))])
     assert result.cut == ("t00",)
     assert [cell and cell.value for cell in map(result.cell, ("coverage", "retention"))] == [1.0, 1.0]
+
+
+def test_what_was_shown_had_been_retrieved_also_beyond_top_k(gold: Gold) -> None:
+    shown = Evidence(paths=(path(ASTRAY), path(TO_BOOK, "p2")))
+    lines = [predicted("t00", "x", link(WORD), evidence=shown), predicted("t01", "x", retrieve())]
+    result = run(gold, lines, top=1)
+    assert [(c.value, c.n) for c in result.cells if c.metric == "retention" and c.stratum == "all"] == [
+        (0.0, 1)
+    ]
 
 
 def test_a_run_without_any_trace_is_refused(gold: Gold) -> None:
@@ -555,8 +376,58 @@ def test_whatever_was_traced_every_question_ends_in_one_place(
         assert sum(share.count for share in shares) == 20, stratum  # all are of one hop band and category
         assert sum(round(10 * share.percent) for share in shares) == 1000
     assert sum(map(len, result.questions.values())) == 20 - result.rows()[0][1]
+    right = sum(count for stage, count, _ in result.rows() if stage.startswith("right"))
+    measured = Metric.parse("Hits@1" if loss == "hits" else "R").columns(align(gold, made))
+    assert right == (measured.values[:, 0] == 1).sum()
     json.dumps(result.as_dict(), allow_nan=False)
     assert counted(random.sample(made, len(made))) == result
+
+
+def perfect(question: GoldQuestion) -> Prediction:
+    """What a system without a fault would hand in."""
+    labels = [
+        Label(element=reference_element(question, a, ONTOLOGY), entity_id=a.entity_id)
+        for a in question.anchors
+    ]
+    paths = tuple(
+        EvidencePath(
+            id=str(number),
+            triples=tuple(
+                TripleRef(head=a, relation=step.relation, tail=b)
+                if step.direction == "out"
+                else TripleRef(head=b, relation=step.relation, tail=a)
+                for a, step, b in zip(way.entities, way.steps, way.entities[1:], strict=False)
+            ),
+        )
+        for number, way in enumerate(question.standard_paths)
+    )
+    return Prediction(
+        id=question.id,
+        status="ok",
+        ranked=True,
+        answers=tuple(PredictedAnswer(text=a.label, entity_id=a.entity_id) for a in question.answers),
+        trace=(
+            TraceEvent(
+                stage="link",
+                entities=tuple(anchor.entity_id for anchor in question.anchors),
+                elements=(*labels, Label(element=question.target_element)),
+            ),
+            TraceEvent(stage="retrieve", paths=paths),
+            TraceEvent(stage="rank", paths=paths),
+        ),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("support", ["same", "compatible", "reaching"])
+def test_a_faultless_run_on_the_real_questions_has_every_indicator_at_1(built: Path, support: Any) -> None:
+    gold = gold_of(Dataset.open(built, verify=False), "validation")
+    result = diagnose(
+        align(gold, map(perfect, gold.questions)), ONTOLOGY, support=support, by=(), resamples=100
+    )
+    assert {cell.metric: cell.value for cell in result.cells} == dict.fromkeys(result.labels, 1.0)
+    assert result.rows()[0] == ("right", len(gold.questions), 100.0)
+    assert not result.not_traced
 
 
 # ---------------------------------------------------------------------- the command

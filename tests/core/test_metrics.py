@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clwqa_bench.errors import MetricError
@@ -33,14 +33,14 @@ Given = Sequence[Sequence[str] | None]
 
 
 def made(golds: Golds, given: Given, *, ranked: bool = True) -> Grid:
-    """A grid of questions q0, q1, ... with these golds; None is a question nobody answered."""
+    """A grid of questions q00, q01, ... with these golds; None is a question nobody answered."""
     questions = [
-        GoldQuestion(f"q{i}", "", tuple(Answer(entity_id=name, label=name) for name in names), f"g{i}")
+        GoldQuestion(f"q{i:02}", "", tuple(Answer(entity_id=name, label=name) for name in names), f"g{i}")
         for i, names in enumerate(golds)
     ]
     predictions = [
         Prediction(
-            id=f"q{i}",
+            id=f"q{i:02}",
             status="ok" if names else "empty",
             ranked=ranked,
             answers=tuple(PredictedAnswer(text=name, entity_id=name) for name in names),
@@ -104,6 +104,7 @@ def every_metric() -> st.SearchStrategy[Metric]:
     return st.sampled_from([*MEASURES.values(), *LEGACY.values()]).flatmap(of)
 
 
+@settings(deadline=None)
 @given(every_metric())
 def test_printing_and_parsing_are_inverse(metric: Metric) -> None:
     again = Metric.parse(str(metric))
@@ -166,6 +167,11 @@ def test_the_suite() -> None:
     assert not Metric.parse("F1(agg=micro)").is_headline
 
 
+def test_a_mistyped_group_is_explained() -> None:
+    with pytest.raises(MetricError, match="did you mean the group 'answers'"):
+        select(["answer"])
+
+
 # --- the worked example -------------------------------------------------------------------------------------
 
 
@@ -177,7 +183,11 @@ def test_the_example_worked_by_hand(metric: str, worked: float) -> None:
 def test_the_page_shows_the_example() -> None:
     page = example.PAGE.read_text(encoding="utf-8")
     assert page == example.filled(page), "run: python -m tests.core.metric_example"
-    assert {str(m) for m in DEFAULT} - set(page.split("`")) == set(), "a metric the page does not show"
+    assert page.count("<!-- example:") == 3
+
+
+def test_the_example_has_every_metric() -> None:
+    assert set(map(Metric.parse, example.WORKED)) >= set(DEFAULT)
 
 
 def test_the_order_of_questions_and_golds_does_not_matter() -> None:
@@ -191,10 +201,12 @@ def test_the_order_of_questions_and_golds_does_not_matter() -> None:
 
 # --- any predictions ----------------------------------------------------------------------------------------
 
+relaxed = settings(max_examples=50, deadline=None)
 names = st.lists(st.sampled_from("甲乙丙丁戊己庚辛"), min_size=1, max_size=5, unique=True)
 grids = st.lists(st.tuples(names, names | st.just([]) | st.none()), min_size=1, max_size=6)
 
 
+@relaxed
 @given(grids)
 def test_every_answer_metric_lies_between_0_and_1(rows: list[tuple[list[str], list[str] | None]]) -> None:
     grid = made(*zip(*rows, strict=True))
@@ -204,6 +216,7 @@ def test_every_answer_metric_lies_between_0_and_1(rows: list[tuple[list[str], li
         assert np.nanmax(per_question, initial=0) <= 1, str(metric)
 
 
+@relaxed
 @given(st.lists(names, min_size=1, max_size=6))
 def test_gold_answers_score_exactly_1_and_no_answers_exactly_0(golds: list[list[str]]) -> None:
     right = [m for m in ANSWERS if m.measure != "ParametricShare"]
@@ -213,6 +226,7 @@ def test_gold_answers_score_exactly_1_and_no_answers_exactly_0(golds: list[list[
         assert value(metric, made(golds, [None] * len(golds))) == 0, str(metric)
 
 
+@relaxed
 @given(names, names)
 def test_a_further_right_answer_never_lowers_recall(golds: list[str], answers: list[str]) -> None:
     missing = [gold for gold in golds if gold not in answers]
@@ -221,6 +235,7 @@ def test_a_further_right_answer_never_lowers_recall(golds: list[str], answers: l
         assert more >= value(metric, made([golds], [answers])), metric
 
 
+@relaxed
 @given(names, names, st.randoms(use_true_random=False))
 def test_the_order_of_answers_matters_to_ranked_metrics_only(
     golds: list[str], answers: list[str], shuffle: random.Random
@@ -254,7 +269,7 @@ def test_a_question_without_an_answer_scores_0_whatever_the_reason(status: str) 
 def test_a_ranked_metric_refuses_answers_in_no_order(metric: str) -> None:
     grid = made([["甲"], ["乙"]], [["甲"], ["丙", "乙"]], ranked=False)
     with pytest.raises(
-        MetricError, match=r"1 predictions \(q1, ...\) list several answers in no order.*E\[Hits\]@1"
+        MetricError, match=r"1 predictions \(q01, ...\) list several answers in no order.*E\[Hits\]@1"
     ):
         Metric.parse(metric).columns(grid)
 
@@ -263,6 +278,7 @@ def test_a_single_answer_needs_no_order() -> None:
     assert value("Hits@1", made([["甲"]], [["甲"]], ranked=False)) == 1
 
 
+@relaxed
 @given(names, names, st.integers(1, 4))
 def test_expected_hits_are_the_mean_over_all_orders(golds: list[str], answers: list[str], k: int) -> None:
     draws = [order for order in product(answers, repeat=len(answers)) if len(set(order)) == len(order)]

@@ -213,7 +213,7 @@ chinese = st.text(st.sampled_from("一二三四五，。 a"), min_size=1, max_si
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(chinese, st.lists(chinese, min_size=1, max_size=3)), min_size=1, max_size=4))
 def test_texts_lie_between_0_and_1_and_the_gold_text_has_1(texts: list[tuple[str, list[str]]]) -> None:
     for name in ("charF1", "ROUGE-L", "BLEU", "BLEU(agg=corpus)"):
@@ -223,7 +223,7 @@ def test_texts_lie_between_0_and_1_and_the_gold_text_has_1(texts: list[tuple[str
         assert value(metric, passages([("", golds) for _, golds in texts])) == 0
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(chinese, st.lists(chinese, min_size=1, max_size=3))
 def test_any_sentence_has_the_bleu_of_sacrebleu(text: str, golds: list[str]) -> None:
     from sacrebleu.metrics import BLEU

@@ -50,7 +50,7 @@ class KgLookup(System):
         found = edges(named, ctx.kg)
         ctx.trace.add(TraceEvent(stage="retrieve", triples=refs(found)))
         best = self._best(question.text, found)
-        ctx.trace.add(TraceEvent(stage="rank", triples=refs(best), total=len(found)))
+        ctx.trace.add(TraceEvent(stage="rank", triples=refs(best)))
         nodes = tuple(dict.fromkeys(node for node, _ in best))[: self.config.answers]
         return _prediction(question.id, named, [edge for edge in best if edge[0] in nodes], nodes, ctx)
 
@@ -58,7 +58,8 @@ class KgLookup(System):
         """The edges of the relations that fit best; if several do, the rarer first: here, then in the graph."""
         number = Counter(triple.relation for _, triple in found)
         fit = {relation: self._fit(relation, text) for relation in number}
-        best = [edge for edge in found if fit[edge[1].relation] == max(fit.values())]
+        highest = max(fit.values(), default=0.0)
+        best = [edge for edge in found if fit[edge[1].relation] == highest]
         return sorted(best, key=lambda e: (number[e[1].relation], self._frequency[e[1].relation]))
 
     def _fit(self, relation: str, text: str) -> float:
@@ -104,13 +105,16 @@ def _prediction(
     pieces = tuple(
         EvidenceTriple(id=f"t{number}", triple=ref) for number, ref in enumerate(refs(shown), start=1)
     )
+    entities = [ctx.kg.entity(node) for node in nodes]
     answers = tuple(
         PredictedAnswer(
-            text=ctx.kg.entity(node).label,
-            entity_id=node,
-            support=tuple(piece.id for piece, (end, _) in zip(pieces, shown, strict=True) if end == node),
+            text=entity.text or entity.label,  # a passage has a text
+            entity_id=entity.id,
+            support=tuple(
+                piece.id for piece, (end, _) in zip(pieces, shown, strict=True) if end == entity.id
+            ),
         )
-        for node in nodes
+        for entity in entities
     )
     ctx.trace.add(TraceEvent(stage="answer", entities=tuple(nodes)))
     return Prediction(

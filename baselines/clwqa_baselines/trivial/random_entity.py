@@ -17,5 +17,6 @@ class RandomEntity(System):
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         node = self._entities[ctx.rng.integers(len(self._entities))]
-        answer = PredictedAnswer(text=ctx.kg.entity(node).label, entity_id=node)
+        entity = ctx.kg.entity(node)
+        answer = PredictedAnswer(text=entity.text or entity.label, entity_id=node)  # a passage has a text
         return Prediction(id=question.id, status="ok", ranked=True, answers=(answer,))

@@ -298,7 +298,7 @@ def _persons_on_the_way(template: Template) -> list[str]:
 
 
 def _letters(texts: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Mentions without punctuation: what makes two questions the same to a reader."""
+    """Mentions without punctuation and spelling variants: what makes two questions the same to a reader."""
     return tuple(map(_alphanumeric, texts or ()))
 
 
@@ -308,4 +308,4 @@ _key = lru_cache(maxsize=1 << 18)(comparison_key)
 
 @lru_cache(maxsize=1 << 18)
 def _alphanumeric(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
+    return "".join(filter(str.isalnum, _key(text)))
