@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,28 +150,16 @@ def compare(
     )
 
 
-def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
-    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path.
-
-    Raises PredictionError when a run is named twice.
-    """
-    titles = [title for title, _ in runs]
-    for added in (lambda path: path.name, str):
-        repeated = {title for title in titles if titles.count(title) > 1}
-        titles = [
-            f"{name} ({added(path)})" if title in repeated else title
-            for title, (name, path) in zip(titles, runs, strict=True)
-        ]
-    if twice := [title for title in titles if titles.count(title) > 1]:
-        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
-    return titles
-
-
 def _same_gold(runs: Mapping[str, Grid]) -> Gold:
     if len(runs) < 2:
         raise PredictionError("a comparison needs two runs", fix="name at least two different runs")
     (first, grid), *others = runs.items()
     for title, other in others:
+        if other.gold.ids != grid.gold.ids and other.gold.ref == grid.gold.ref:
+            raise PredictionError(
+                f"{first} was asked {len(grid)} questions and {title} other {len(other)} of {_of(grid.gold.ref)}",
+                fix="compare whole runs, or samples of one size and seed",
+            )
         if other.gold.ref != grid.gold.ref:
             raise PredictionError(
                 f"{first} answers {_of(grid.gold.ref)}, {title} answers {_of(other.gold.ref)}",

@@ -7,7 +7,6 @@ appended as answers come in).  A file of predictions alone is scored too; it the
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,29 +65,16 @@ def read_run(path: str | Path) -> Run:
     manifest = read_manifest(path / MANIFEST) if path.is_dir() else None
     items = path / ITEMS if path.is_dir() else path
     predictions, lines, torn = [], [], None
-    with collector_paused():
-        for number, line, whole in numbered_lines(items):
-            try:
-                predictions.append(Prediction.model_validate_json(line, strict=True))
-            except ValidationError as error:
-                if not whole and error.errors()[0]["type"] == "json_invalid":
-                    torn = number
-                    continue
-                raise _not_a_prediction(error, line, items, number) from None
-            lines.append(number)
+    for number, line, whole in numbered_lines(items):
+        try:
+            predictions.append(Prediction.model_validate_json(line, strict=True))
+        except ValidationError as error:
+            if not whole and error.errors()[0]["type"] == "json_invalid":
+                torn = number
+                continue
+            raise _not_a_prediction(error, line, items, number) from None
+        lines.append(number)
     return Run(path, manifest, items, tuple(predictions), tuple(lines), torn)
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """While records that all stay are read by the thousand: looking through them for cycles doubles the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def numbered_lines(path: Path, limit: int = MAX_LINE) -> Iterator[tuple[int, bytes, bool]]:
@@ -145,9 +131,9 @@ def gold_of(dataset: Dataset, split: Split, *, graph: bool = True) -> Gold:
             f"the dataset has no split {split!r}", fix=f"use one of {', '.join(splits)}", file=dataset.root
         )
     verify_file(dataset.root, name, dataset.manifest.files[name])
-    table = pq.read_table(dataset.root / name, columns=list(_COLUMNS), use_threads=False)
-    with collector_paused():
-        questions = tuple(map(_gold_question, table.to_pylist()))
+    with pq.ParquetFile(dataset.root / name) as file:
+        rows = file.read(list(_COLUMNS), use_threads=False).to_pylist()
+    questions = tuple(map(_gold_question, rows))
     return Gold(dataset_ref(dataset, split), questions, dataset.kg() if graph else None)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -35,27 +36,54 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 DATASET = Path("data/clwqa-100k")
 
 
+class Opened(NamedTuple):
+    """A run on its grid, with the title that tells it from the others opened."""
+
+    title: str
+    run: Run
+    grid: Grid
+
+
 def open_runs(
     paths: Sequence[Path],
     dataset: Path,
     split: str | None,
     verdicts: Mapping[tuple[str, str], bool] | None = None,
-) -> list[tuple[Run, Grid]]:
+) -> list[Opened]:
     """Read runs and place them on one grid of questions; says on stderr what was left out of a run.
 
     Raises PredictionError when the runs were asked different splits or other questions than the dataset's.
     """
+    gc.disable()  # the records read stay to the end, when the process ends too: looking for cycles only takes time
     runs = [read_run(path) for path in paths]
     asked = split or _split_of(runs)
     if asked not in SPLITS:
         raise PredictionError(f"there is no split {asked!r}", fix=f"use one of {', '.join(SPLITS)}")
     gold = gold_of(Dataset.open(dataset, verify=False), asked)
-    grids = []
-    for run in runs:
+    opened = []
+    titles = distinct_titles([(run.title, run.path) for run in runs])
+    for title, run in zip(titles, runs, strict=True):
         if run.torn is not None:
             console.warn(f"{run.items}:{run.torn}: the last line is cut off; its question counts as missing")
-        grids.append((run, run.on(gold, verdicts)))
-    return grids
+        opened.append(Opened(title, run, run.on(gold, verdicts)))
+    return opened
+
+
+def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
+    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path.
+
+    Raises PredictionError when a run is named twice.
+    """
+    titles = [title for title, _ in runs]
+    for added in (lambda path: path.name, str):
+        repeated = {title for title in titles if titles.count(title) > 1}
+        titles = [
+            f"{name} ({added(path)})" if title in repeated else title
+            for title, (name, path) in zip(titles, runs, strict=True)
+        ]
+    if twice := [title for title in titles if titles.count(title) > 1]:
+        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
+    return titles
 
 
 def _split_of(runs: Sequence[Run]) -> str:

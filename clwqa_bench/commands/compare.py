@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from clwqa_bench.commands import common
-from clwqa_bench.comparison import BLUNT, RESAMPLES, Family, Pair, distinct_titles
+from clwqa_bench.comparison import BLUNT, RESAMPLES, Family, Pair
 from clwqa_bench.comparison import compare as compute
 from clwqa_bench.console import emit
 from clwqa_bench.metrics import Metric, select
@@ -33,8 +33,7 @@ def compare(
     Example: clwqa-bench compare runs/ceaf runs/tog --metric F1
     """
     opened = common.open_runs(runs, dataset, split)
-    titles = distinct_titles([(run.title, run.path) for run, _ in opened])
-    grids = {title: grid for title, (_, grid) in zip(titles, opened, strict=True)}
+    grids = {run.title: run.grid for run in opened}
     family = compute(grids, select(metric or DEFAULT), resamples=resamples)
     emit(family.as_dict(), json, lambda _: draw(family))
 

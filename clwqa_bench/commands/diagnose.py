@@ -51,7 +51,7 @@ def diagnose(
     Example: clwqa-bench diagnose runs/kg-lookup --by hops
     """
     policy = Policy.parse(match)
-    [(read, grid)] = common.open_runs([run], dataset, split)
+    [(_, read, grid)] = common.open_runs([run], dataset, split)
     result = compute(
         grid,
         Dataset.open(dataset, verify=False).kg().ontology,

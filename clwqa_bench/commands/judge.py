@@ -55,7 +55,7 @@ def export(
 
     Example: clwqa-bench judge export runs/mine --dataset data/clwqa-100k --out tasks.jsonl
     """
-    [(_, grid)] = open_runs([run], dataset, split)
+    [(_, _, grid)] = open_runs([run], dataset, split)
     tasks = list(judge.make_tasks(grid, judge.ORDERS if both_orders else judge.ORDERS[:1]))
     judge.write_lines(tasks, out)
     counts = {

@@ -21,7 +21,7 @@ from clwqa_bench.commands.common import (
     SplitOption,
     open_runs,
 )
-from clwqa_bench.comparison import Family, compare, distinct_titles
+from clwqa_bench.comparison import Family, compare
 from clwqa_bench.console import emit, say
 from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.metrics import HEADLINE, Metric, select
@@ -86,10 +86,9 @@ def report(
         select(metric or ["default"]), tested, by, baseline, resamples, Selection(errors_only, max_items)
     )
     opened = open_runs(runs, dataset, split)
-    titles = distinct_titles([(run.title, run.path) for run, _ in opened])
     scored = [
         score(grid, request.metrics, title=title, manifest=run.manifest, resamples=resamples)
-        for title, (run, grid) in zip(titles, opened, strict=True)
+        for title, run, grid in opened
     ]
     family = _family(scored, request)
     for name, path in targets.items():

@@ -10,6 +10,8 @@ from rich.console import Group
 
 from clwqa_bench.commands import common
 from clwqa_bench.console import emit
+from clwqa_bench.errors import PredictionError
+from clwqa_bench.judge import read_verdicts
 from clwqa_bench.metrics import select
 from clwqa_bench.scoring import LEVEL, RESAMPLES, ScoreTable
 from clwqa_bench.scoring import score as compute
@@ -21,39 +23,68 @@ def score(
     split: common.SplitOption = None,
     metric: common.MetricsOption = None,
     strata: Annotated[bool, typer.Option(help="Also score every stratum: hops, category, ...")] = True,
+    full: Annotated[bool, typer.Option("--full", help="Print the tables of every family of strata.")] = False,
     resamples: common.ResamplesOption = RESAMPLES,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = LEVEL,
     judge: Annotated[
         Path | None, typer.Option(help="A judge's rulings (`judge import`), for metrics with match=judge.")
     ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="Score one file of another project: pog, tog, rog, gcr, metaqa or jsonl."),
+    ] = None,
+    gold: Annotated[Path | None, typer.Option(help="With --format: the file with the gold answers.")] = None,
+    gold_format: Annotated[
+        str | None, typer.Option(help="With --gold: webqsp, cwq, grailqa, metaqa or jsonl.")
+    ] = None,
     json: common.JsonOption = False,
 ) -> None:
     """Score runs on a dataset; a question without a usable answer counts as 0.
 
+    With --format, what the other project's script would print stands beside the strict numbers.
+
     Example: clwqa-bench score runs/kg-lookup --metric headline
     """
-    metrics = select(metric or [])
-    verdicts = None
-    if judge is not None:
-        from clwqa_bench.judge import read_verdicts  # only who has rulings reads them
-
-        verdicts = read_verdicts(judge).rulings
+    if format is not None or gold is not None:
+        _foreign(runs, format, gold, gold_format, json, resamples)
+        return
+    metrics = select(metric or ["default"])
+    verdicts = read_verdicts(judge).rulings if judge is not None else None
     tables = [
         compute(
             grid,
             metrics,
-            title=run.title,
+            title=title,
             manifest=run.manifest,
             strata=strata,
             resamples=resamples,
             level=level,
         ).table
-        for run, grid in common.open_runs(runs, dataset, split, verdicts)
+        for title, run, grid in common.open_runs(runs, dataset, split, verdicts)
     ]
-    emit([table.as_dict() for table in tables], json, lambda _: _draw(tables))
+    emit([table.as_dict() for table in tables], json, lambda _: _draw(tables, full))
 
 
-def _draw(tables: list[ScoreTable]) -> Group:
-    from clwqa_bench.report.terminal import render
+def _foreign(
+    runs: list[Path],
+    format: str | None,
+    gold: Path | None,
+    gold_format: str | None,
+    json: bool,
+    resamples: int,
+) -> None:
+    from clwqa_bench.commands.foreign import score_foreign  # only who has such files reads them
 
-    return Group(*map(render, tables))
+    if format is None:
+        raise PredictionError("--gold without --format", fix="say whose file it is, as in --format pog")
+    if len(runs) != 1:
+        raise PredictionError(
+            f"--format with {len(runs)} files", fix="score one file of another project at a time"
+        )
+    score_foreign(runs[0], format, gold, gold_format, json, resamples)
+
+
+def _draw(tables: list[ScoreTable], full: bool) -> Group:
+    from clwqa_bench.report.terminal import render  # not needed, and not paid for, with --json
+
+    return Group(*(render(table, full=full) for table in tables))

@@ -124,7 +124,7 @@ def _webqsp(item: Item) -> ForeignQuestion:
         answers=_distinct(
             _freebase(answer, "AnswerType", "AnswerArgument", "EntityName") for answer in given
         ),
-        surfaces=tuple(answer.value.get("EntityName") or answer.text("AnswerArgument") for answer in given),
+        surfaces=tuple(_surface(answer, "EntityName", "AnswerArgument") for answer in given),
         strata=() if hops is None else (f"hops={hop_band(hops)}",),
     )
 
@@ -180,9 +180,14 @@ def _grailqa(item: Item) -> ForeignQuestion:
         id=item.name("qid"),
         text=item.text("question"),
         answers=_distinct(_freebase(a, "answer_type", "answer_argument", "entity_name") for a in given),
-        surfaces=tuple(a.value.get("entity_name") or a.text("answer_argument") for a in given),
+        surfaces=tuple(_surface(a, "entity_name", "answer_argument") for a in given),
         strata=tuple(f"{key}={value}" for key, value in strata.items()),
     )
+
+
+def _surface(item: Item, name: str, argument: str) -> str:
+    """The name if there is one, also an empty one, as PoG and ToG take it; else the argument."""
+    return item.text(name) if item.value.get(name) is not None else item.text(argument)
 
 
 def _freebase(item: Item, type: str, argument: str, name: str) -> Answer:

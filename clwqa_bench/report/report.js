@@ -342,7 +342,7 @@ function chooseStratum(name) {
 function chooseRun(run) {
   state.run = run;
   for (const section of every("[data-run]")) section.hidden = Number(section.dataset.run) !== run;
-  for (const tab of every("[data-tab]")) tab.setAttribute("aria-selected", String(Number(tab.dataset.tab) === run));
+  for (const tab of every("[data-tab]")) tab.setAttribute("aria-pressed", String(Number(tab.dataset.tab) === run));
   refilter();
 }
 

@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -102,9 +103,11 @@ class Draws(ABC):
             places.append((stack, [stack.place(_on_grid(column, self.clusters)) for column in sums.T]))
         for stack in stacks.values():
             stack.begin(self.number)
-        for where, entries in self.pieces():
-            for stack in stacks.values():
-                stack.multiply(where, entries)
+        # Small products: handing each to several threads costs more than it saves, on busy cores far more.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for where, entries in self.pieces():
+                for stack in stacks.values():
+                    stack.multiply(where, entries)
         return (stack.totals[rows] for stack, rows in places)
 
 

@@ -140,7 +140,7 @@ def test_the_detail_of_a_question(shown: Page) -> None:
     shown.one("#list li:nth-child(2) a").click()
     detail = shown.one("#detail")
     assert detail.is_displayed()
-    said = "第1问 史记 论语 relaxed 语出《史记》 1,500".split()
+    said = ["第1问", "史记", "论语", "relaxed", "语出《史记》", "1,500"]
     for text in (*said, "not credited", "credited to", "Gold path"):
         assert text in detail.text
     assert [node.text for node in shown.all("#detail .path .node")][:3] == [

@@ -122,6 +122,14 @@ def test_grailqa(tmp_path: Path) -> None:
     assert gold.left_out == ("2101960009000",)
 
 
+def test_an_empty_name_is_a_gold_for_the_scripts_only(tmp_path: Path) -> None:
+    answer = {"answer_type": "Entity", "answer_argument": "m.x", "entity_name": ""}
+    question = only(
+        document(tmp_path / "g.json", [{"qid": 1, "question": "谁？", "answer": [answer]}]), "grailqa"
+    )
+    assert (question.surfaces, question.answers[0].label) == (("",), "m.x")
+
+
 @pytest.mark.parametrize(
     ("name", "hops", "strata"),
     [

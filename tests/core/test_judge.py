@@ -324,7 +324,7 @@ def test_from_a_run_to_its_judged_score(tmp_path: Path, monkeypatch: pytest.Monk
     )
     assert counts == {"correct": 1, "wrong": 0, "unparsed": 0, "inconsistent": 1, "missing": 0}
 
-    [(_, judged)] = open_runs([run], dataset, "test", judge.read_verdicts(out / "v.jsonl").rulings)
+    [(_, _, judged)] = open_runs([run], dataset, "test", judge.read_verdicts(out / "v.jsonl").rulings)
     assert judged.matches(HEADLINE).right.tolist() == [0, 1]
     assert judged.matches(JUDGED).right.tolist() == [1, 1]
 

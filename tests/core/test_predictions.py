@@ -20,7 +20,7 @@ FULL: dict[str, Any] = {
     "ranked": True,
     "answers": [{"text": "韩非子", "entity_id": "book:韩非子", "rank": 1, "score": 0.9, "support": ["p1"]}],
     "evidence": {
-        "paths": [{"id": "p1", "triples": [{"head": "word:守株待兔", "relation": "hasSource", "tail": "chapter:五蠹"}]}],
+        "paths": [{"id": "p1", "triples": [{"head": "word:守株待兔", "relation": "hasSource", "tail": "book:x"}]}],
         "texts": [{"id": "t1", "text": "兔走触株", "kind": "passage"}],
     },
     "citations": [{"marker": "[1]", "evidence_id": "p1"}, {"marker": "[9]", "evidence_id": "9", "ok": False}],

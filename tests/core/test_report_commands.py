@@ -66,6 +66,10 @@ def test_a_table_to_stdout_and_nothing_else(here: Path, cli: Callable[..., Any])
     assert result.out.startswith("| System | EM |\n")
 
 
+def test_the_files_written_as_json(here: Path, cli: Callable[..., Any]) -> None:
+    assert json.loads(cli("report", "good", *DATA, "--csv", "r.csv", "--json").out) == {"csv": "r.csv"}
+
+
 def test_a_table_by_hops(here: Path, cli: Callable[..., Any]) -> None:
     result = cli("report", "good", *DATA, "--markdown", "-", "--by", "hops")
     assert result.out.startswith("| System | 1 | 2 | 3 | All |\n")

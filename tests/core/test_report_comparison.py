@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clwqa_bench.comparison import compare, distinct_titles
+from clwqa_bench.commands.common import distinct_titles
+from clwqa_bench.comparison import compare
 from clwqa_bench.console import to_json
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, Grid, align

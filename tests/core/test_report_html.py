@@ -101,7 +101,7 @@ def test_several_runs_share_the_questions() -> None:
     data = data_of(text)
     assert len(data["runs"]) == 2
     assert len(data["questions"]) == len(data["runs"][0]) == len(data["runs"][1]) == SIZE * 5 // 6
-    assert text.count('role="tab"') == 2
+    assert text.count("data-tab=") == 2
 
 
 def test_a_run_without_predictions_and_strata_has_a_page() -> None:

@@ -18,7 +18,7 @@ from clwqa_bench import cli as program
 from clwqa_bench.errors import ClwqaError, SourceError, ValidationFailed
 from clwqa_bench.registry import COMMANDS, Registry
 
-EACH = pytest.mark.parametrize("name", ["build", "doctor", "kg", "sources", "validate"])
+EACH = pytest.mark.parametrize("name", COMMANDS.names())
 
 
 def leaves(name: str) -> Iterator[tuple[str, Any]]:
