@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +25,18 @@ import pyarrow.parquet as pq
 from rich.console import Console, Group
 
 from clwqa_bench.commands.kg import count, path_text
+from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path as Walk
+from clwqa_bench.metrics.suite import HEADLINE
 from clwqa_bench.records import SPLITS, hop_band
+from clwqa_bench.report.names import interval, percent
+from clwqa_bench.report.results import title_of
+from clwqa_bench.runner import run
+from clwqa_bench.runs import gold_of, read_run
+from clwqa_bench.scoring import WHOLE, Cell, Scored, score
+from clwqa_bench.systems import load_system
 from clwqa_builders.commands import summary_table
 from clwqa_builders.extract.ingest import merge
 from clwqa_builders.pipeline import Plan, dictionaries
@@ -40,6 +49,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
 BLOCK = re.compile(r"<!-- figures:([a-z-]+) -->.*?<!-- /figures -->", re.DOTALL)
 BANDS = ("1", "2", "3", "4+")
+SYSTEMS = ("random", "majority", "kg-lookup", "oracle")
 COLUMNS = [
     "id",
     "question",
@@ -97,6 +107,19 @@ class Built:
         """All questions, sorted by id."""
         parts = [pq.read_table(self.folder / "qa" / f"{split}.parquet", columns=COLUMNS) for split in SPLITS]
         return pa.concat_tables(parts).sort_by("id").to_pylist()
+
+    @cached_property
+    def runs(self) -> list[Scored]:
+        """The trivial systems on the whole test split, run now and scored."""
+        dataset = Dataset.open(self.folder, verify=False)
+        gold = gold_of(dataset, "test")
+        scored = []
+        with tempfile.TemporaryDirectory() as folder:
+            for name in SYSTEMS:
+                run(load_system(name), dataset, "test", Path(folder) / name)
+                done = read_run(Path(folder) / name)
+                scored.append(score(done.on(gold), HEADLINE, title=done.title, manifest=done.manifest))
+        return scored
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -296,6 +319,36 @@ def editions(_: Built) -> str:
     )
 
 
+def systems(built: Built) -> str:
+    """The trivial systems under the headline metrics, with intervals."""
+    return _scores(built, [(metric.label, str(metric), WHOLE) for metric in HEADLINE])
+
+
+def systems_by_hop(built: Built) -> str:
+    """Their Hits@1 by number of hops."""
+    metric = str(HEADLINE[0])
+    return _scores(built, [(f"{band} hop", metric, f"hops={band}") for band in BANDS])
+
+
+def _scores(built: Built, columns: Sequence[tuple[str, str, str]]) -> str:
+    rows = [
+        (title_of(one.table), *(_score(one.table.cell(metric, stratum)) for _, metric, stratum in columns))
+        for one in built.runs
+    ]
+    ref, count_ = built.runs[0].table.ref, built.runs[0].table.n
+    shown = table(["system [backbone]", *(heading for heading, _, _ in columns)], rows)
+    return (
+        f"{shown}\n\nPer cent, with 95 % intervals (10,000 resamples of fact groups); {count_:,} questions of the "
+        f"{ref.split} split of {ref.name} {ref.version}, metric suite {built.runs[0].table.suite}, "
+        "policy `alias,text>=0.8`. No language model took part."
+    )
+
+
+def _score(cell: Cell | None) -> str:
+    assert cell is not None
+    return f"{percent(cell.value)} {interval(cell.low, cell.high)}"
+
+
 BLOCKS: dict[str, Callable[[Built], str]] = {
     "question": question,
     "about-word": about_word,
@@ -310,6 +363,8 @@ BLOCKS: dict[str, Callable[[Built], str]] = {
     "groups": groups,
     "caps": caps,
     "editions": editions,
+    "systems": systems,
+    "systems-by-hop": systems_by_hop,
 }
 
 
