@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.grid import Gold, Grid
 from clwqa_bench.metrics import Columns, Metric
-from clwqa_bench.predictions import DatasetRef
+from clwqa_bench.predictions import DatasetRef, RunManifest
 from clwqa_bench.stats import (
     Comparison,
     Flips,
@@ -32,6 +32,7 @@ from clwqa_bench.stats import (
 
 RESAMPLES, LEVEL, ALPHA = 10_000, 0.95, 0.05
 BLUNT = "no difference could be significant with so few resamples or fact groups and so many tests"
+ALIKE = "the runs differ on too few fact groups for any difference to be significant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Family:
-    """All pairs of some systems under some metrics, and the ranks each system may truly have."""
+    """All pairs of some systems under some metrics, and the ranks each system may truly have.
+
+    `manifests` are of those systems that came with one.
+    """
 
     ref: DatasetRef
     systems: tuple[str, ...]
@@ -63,6 +67,7 @@ class Family:
     resamples: int
     level: float
     seed: int
+    manifests: Mapping[str, RunManifest]
 
     @property
     def size(self) -> int:
@@ -72,8 +77,20 @@ class Family:
     @property
     def blunt(self) -> bool:
         """True if no difference, however large, could be significant: too few resamples or fact groups."""
-        finest = max((pair.test.permutations for pair in self.pairs), default=0)
-        return self.size / (finest + 1) > ALPHA
+        groups = max((pair.test.clusters for pair in self.pairs), default=0)
+        exact = groups < self.resamples.bit_length()  # then all 2**groups ways are tried
+        return self.size * _least_p(2**groups if exact else self.resamples, exact) > ALPHA
+
+    @property
+    def alike(self) -> bool:
+        """True if no difference can be significant because no pair differs on enough fact groups."""
+        least = min((_least_p(pair.test.permutations, pair.test.exact) for pair in self.pairs), default=1.0)
+        return self.size * least > ALPHA
+
+    @property
+    def caution(self) -> str | None:
+        """Why it says nothing that nothing is significant, if so: the design, or else the runs at hand."""
+        return BLUNT if self.blunt else ALIKE if self.alike else None
 
     def pair(self, metric: str, one: str, other: str) -> Pair | None:
         """The test of two systems, in either order; None if there is none."""
@@ -89,6 +106,12 @@ class Family:
             "metrics": self.metrics,
             "family": self.size,
             "blunt": self.blunt,
+            "alike": self.alike,
+            "caution": self.caution,
+            "manifests": {
+                system: manifest.model_dump() if (manifest := self.manifests.get(system)) else None
+                for system in self.systems
+            },
             "pairs": [
                 {
                     **asdict(pair.test),
@@ -116,6 +139,7 @@ def compare(
     *,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
+    manifests: Mapping[str, RunManifest] | None = None,
 ) -> Family:
     """Test every pair of runs under every metric.
 
@@ -147,7 +171,13 @@ def compare(
         resamples=resamples,
         level=level,
         seed=seed,
+        manifests=manifests or {},
     )
+
+
+def _least_p(ways: int, exact: bool) -> float:
+    """The smallest p of a permutation test; of all ways two are the most extreme: swap nothing, swap everything."""
+    return 2 / ways if exact else 1 / (ways + 1)
 
 
 def _same_gold(runs: Mapping[str, Grid]) -> Gold:

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import DatasetError
-from clwqa_bench.records import SCHEMA_VERSION, SPLITS, Question, QuestionView, Record, Split
+from clwqa_bench.records import SCHEMA_VERSION, SPLITS, Question, QuestionView, Record, ScoringPair, Split
 
 if TYPE_CHECKING:
     from clwqa_bench.kg.memory import MemoryGraph
@@ -51,6 +52,7 @@ class Targets(Record):
     hops: Mapping[str, int] = {}
     categories: Mapping[str, int] = {}
     splits: Mapping[str, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
+    pairs: Mapping[str, int] = {}
 
 
 class Limits(Record):
@@ -109,24 +111,41 @@ class Dataset:
 
     def questions(self, split: Split | None = None) -> Iterator[Question]:
         """Questions of one split (of all, in the order train, validation, test), sorted by id."""
-        for path in self._parquet(split):
+        for path in self._parquet("qa", split):
             for row in _rows(path):
                 yield _question(row, path)
 
+    def pairs(self, part: Split | None = None) -> Iterator[ScoringPair]:
+        """Scoring pairs of one split of theirs (of all, in the order train, validation, test), sorted by id."""
+        for path in self._parquet("scoring_pairs", part):
+            for row in _rows(path):
+                yield _pair(row, path)
+
     def view(self, split: Split | None = None) -> Iterator[QuestionView]:
         """What a system may see; the gold columns are not even read."""
-        for path in self._parquet(split):
+        for path in self._parquet("qa", split):
             for row in _rows(path, columns=["id", "question"]):
                 yield QuestionView(id=row["id"], text=row["question"])
 
-    def kg(self) -> MemoryGraph:
-        """The knowledge graph the questions were made from; see `open_graph`."""
-        return open_graph(self.root, self.manifest)
+    def kg(self, verify: bool = False) -> MemoryGraph:
+        """The knowledge graph the questions were made from; see `open_graph`.
 
-    def _parquet(self, split: Split | None) -> list[Path]:
+        With `verify` its tables are compared with the manifest and its index with the digests written when it was
+        made: 0.15 s that a number is worth.  Raises DatasetError or GraphError naming the file.
+        """
+        if verify:
+            for name, entry in self.manifest.files.items():
+                if name.startswith("kg/"):
+                    verify_file(self.root, name, entry)
+        graph = open_graph(self.root, self.manifest)
+        if verify:
+            graph.verify()
+        return graph
+
+    def _parquet(self, folder: str, split: Split | None) -> list[Path]:
         if split is not None and split not in SPLITS:
             raise DatasetError(f"there is no split {split!r}", fix=f"use one of {', '.join(SPLITS)}")
-        return [self.root / "qa" / f"{name}.parquet" for name in SPLITS if split in (None, name)]
+        return [self.root / folder / f"{name}.parquet" for name in SPLITS if split in (None, name)]
 
 
 def read_manifest(root: Path) -> Manifest:
@@ -203,11 +222,6 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "clwqa-bench"
 
 
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     try:
         with pq.ParquetFile(path) as file:
@@ -224,6 +238,13 @@ def _question(row: dict[str, Any], path: Path) -> Question:
         return Question.model_validate(row)
     except ValidationError as error:
         raise _invalid(error, path, of=f"question {row.get('id')!r}: ") from None
+
+
+def _pair(row: dict[str, Any], path: Path) -> ScoringPair:
+    try:
+        return ScoringPair.model_validate(row)
+    except ValidationError as error:
+        raise _invalid(error, path, of=f"pair {row.get('id')!r}: ") from None
 
 
 def _invalid(error: ValidationError, path: Path, of: str = "") -> DatasetError:

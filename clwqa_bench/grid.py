@@ -188,10 +188,9 @@ def align(
             what = f"a second prediction for {prediction.id}"
             fix = "keep one line per question; which one counts is not for the scorer to guess"
         elif prediction.id not in known:
-            what = (
-                f"{prediction.id} is not in the {gold.ref.split} split of {gold.ref.name} {gold.ref.version}"
-            )
-            fix = "score against the dataset version and split that were asked"
+            where_asked = f"the {gold.ref.split} split of {gold.ref.name} {gold.ref.version}"
+            what = f"{prediction.id} is not among the {len(known):,} questions asked of {where_asked}"
+            fix = "score against the dataset, split and sample that were asked"
         if what:
             file, line = where(position)
             raise PredictionError(what, fix=fix, file=file, line=line, field="id")

@@ -6,6 +6,7 @@ the text of the others.  docs/matching.md walks through every policy with exampl
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ POLICIES: Final = (
     "legacy-pog", "legacy-tog", "legacy-rog", "legacy-gcr", "legacy-gretriever",
 )  # fmt: skip
 WITH_TEXT: Final = ("alias", "judge")  # policies that may compare passages by their characters
+_DECIMAL = re.compile(r"[0-9]*\.?[0-9]+(e-[0-9]+)?")  # float() also reads １ and 0_1
 SHORTEST_CONTAINED = 2  # characters; a shorter name is inside half of all sentences
 
 Bearers = Callable[[str], Sequence[str]]
@@ -65,12 +67,11 @@ class Policy:
         if not comma:
             return cls(name)
         label, sign, number = (part.strip() for part in threshold.partition(">="))
-        try:
-            return cls(name, float(number if (label, sign) == ("text", ">=") else ""))
-        except ValueError:
+        if (label, sign) != ("text", ">=") or not _DECIMAL.fullmatch(number):
             raise MetricError(
                 f"{threshold!r} in the policy {text!r} is not a threshold", fix=f"write {name},text>=0.8"
-            ) from None
+            )
+        return cls(name, float(number))
 
     def __str__(self) -> str:
         return self.name if self.text is None else f"{self.name},text>={repr(self.text).removesuffix('.0')}"
@@ -171,12 +172,9 @@ def match_answers(
     ambiguous = tuple(item for item, places in found.items() if places is None)
     gold_of = assign({item: places or () for item, places in found.items()}, len(golds))
     unjudged: tuple[int, ...] = ()
-    if (
-        policy.name == "judge"
-    ):  # it reads names, so two bearers of one name are the same to it: not its business
-        texts = {
-            item: answers[item].text for item in items if item not in gold_of and found[item] is not None
-        }
+    if policy.name == "judge":
+        rest = (item for item in items if item not in gold_of)
+        texts = {item: text for item in rest if not matcher.names_a_gold(text := answers[item].text)}
         unjudged = _judge(verdict, texts, gold_of, len(golds))
     return QuestionMatch(
         items, tuple(map(gold_of.get, items)), len(golds), ambiguous, unjudged, matcher.short()
@@ -233,8 +231,13 @@ class _Matcher:
         if self._policy.name == "contains":
             return self._contained(key)
         if found := self._names.get(key):
-            return self._unambiguous(answer.text, found)
+            return self._unambiguous(answer, found)
         return self._similar(answer.text)
+
+    def names_a_gold(self, text: str) -> bool:
+        """Whether a text is the name of a gold.  Then the rules have decided; to a judge, who reads names, all who
+        bear one are the same."""
+        return key_of(text) in self._names
 
     def short(self) -> int:
         """How many golds have no name long enough to be looked for inside an answer."""
@@ -252,12 +255,18 @@ class _Matcher:
         )
         return list(dict.fromkeys(found))
 
-    def _unambiguous(self, surface: str, found: Sequence[int]) -> Sequence[int] | None:
-        """Those of the golds that the surface identifies: not an entity, if others of its kind bear the name."""
+    def _unambiguous(self, answer: PredictedAnswer, found: Sequence[int]) -> Sequence[int] | None:
+        """Those of the golds that the name identifies: not an entity, if others of its kind bear the name.
+
+        An answer whose id is that of another bearer says which it means, and is wrong rather than ambiguous.
+        """
         others = [place for place in found if self._golds[place].kind != "entity"]
-        if len(others) == len(found) or all(bearer in self._ids for bearer in self._bearers(surface)):
+        if len(others) == len(found):
             return found
-        return others or None
+        bearers = self._bearers(answer.text)
+        if all(bearer in self._ids for bearer in bearers):
+            return found
+        return others if others or answer.entity_id in bearers else None
 
     def _similar(self, text: str) -> Sequence[int]:
         """Passages the text agrees with to the degree the policy asks for."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat, StringConstraints, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, field_validator, model_validator
 
 from clwqa_bench.records import Record, TripleRef
 
@@ -44,6 +44,13 @@ class PredictedAnswer(Record):
     score: FiniteFloat | None = Field(default=None, description="The system's own; it does not reorder.")
     support: tuple[str, ...] = Field(default=(), description="Ids of evidence the answer rests on.")
     source: Literal["graph", "parametric", "adapter"] = "graph"
+
+    @field_validator("text")
+    @classmethod
+    def _visible(cls, text: str) -> str:
+        if not any(character.isprintable() and not character.isspace() for character in text):
+            raise ValueError("the answer shows nothing")
+        return text
 
 
 class EvidencePath(Record):
@@ -179,6 +186,7 @@ class DatasetRef(Record):
     name: str
     version: str
     content: str = Field(description="Digest of the questions, as in the dataset's manifest.")
+    graph: str = Field(default="", description="Digest of the graph, likewise; names are looked up in it.")
     split: str
 
 

@@ -6,6 +6,7 @@ threads. `SCHEMA_VERSION` names the layout written to disk; a reader refuses a n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,8 +18,11 @@ AnswerKind = Literal["entity", "passage", "literal"]
 Direction = Literal["out", "in", "both"]
 Method = Literal["template", "llm"]
 Split = Literal["train", "validation", "test"]
+Band = Literal["L5", "L4", "L3", "L2", "L1"]
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+BAND_LABELS: Mapping[Band, float] = {"L5": 0.9, "L4": 0.7, "L3": 0.5, "L2": 0.3, "L1": 0.1}
+"""The soft label of each relevance band, the middle of its fifth of [0, 1] (seed paper sec. 4.3.1)."""
 
 
 class Record(BaseModel):
@@ -127,6 +131,26 @@ class Question(Record):
     def view(self) -> QuestionView:
         """The question as a system sees it: no gold, no strata, no template, no provenance."""
         return QuestionView(id=self.id, text=self.question)
+
+
+class ScoringPair(Record):
+    """How much a node of the graph helps to answer a question, on the five-band scale.
+
+    Bands: L5 bears the answer, L4 is close in meaning to it, L3 supports where it comes from, L2 localises, L1 is
+    irrelevant; `rule` is the rule of the rubric that says so. `split` is that of the pairs, which has nothing to do
+    with the split of the question: no pair is about a question of the QA test split.
+    """
+
+    id: str = Field(min_length=1)
+    question_id: str
+    question: str
+    entity_id: str
+    node_text: str = Field(description="The node in words, as `kg.verbalise.node_text` prints it.")
+    element: str = Field(description="Cultural element (ontology type) of the node.")
+    band: Band
+    label: float = Field(ge=0, le=1)
+    rule: str
+    split: Split
 
 
 def hop_band(hops: int) -> str:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from clwqa_bench.dataset import Dataset, verify_file
-from clwqa_bench.errors import ClwqaError, PredictionError
+from clwqa_bench.errors import PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, Grid, align
 from clwqa_bench.predictions import DatasetRef, Prediction, RunManifest
-from clwqa_bench.records import Anchor, Answer, Split, StandardPath, TripleRef, hop_band
+from clwqa_bench.records import Question, Split, hop_band
 
 MANIFEST, ITEMS = "run.json", "items.jsonl"
 MAX_LINE = 16 << 20  # bytes of one prediction; evidence of a question is far below, a runaway file far above
 BOM = b"\xef\xbb\xbf"
+DECISIVE = (b"status", b"ranked", b"answers")  # fields of which a second one would change a score
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,27 @@ class Run:
         `verdicts` are a judge's rulings if there are any.
         Raises PredictionError when the run was asked other questions than these.
         """
+        if not self.predictions:
+            raise PredictionError(
+                "there is not a single prediction in it",
+                fix="run the system, or end every line with a newline (not with a carriage return alone)",
+                file=self.items,
+            )
         if self.manifest is not None:
             _same_questions(self.manifest.dataset, gold.ref, self.path / MANIFEST)
-            gold = gold.only(sampled(gold.ids, self.manifest.sample, self.manifest.seed))
+            gold = self._asked(self.manifest, gold)
         return align(gold, self.predictions, verdicts, where=lambda i: (self.items, self.lines[i]))
+
+    def _asked(self, manifest: RunManifest, gold: Gold) -> Gold:
+        """The part of the split that the run was asked."""
+        if manifest.sample is not None and manifest.sample > len(gold.ids):
+            raise PredictionError(
+                f"a sample of {manifest.sample:,} from a split of {len(gold.ids):,}",
+                fix="run.json must not be edited; make the run again",
+                file=self.path / MANIFEST,
+                field="sample",
+            )
+        return gold.only(sampled(gold.ids, manifest.sample, manifest.seed))
 
 
 def read_run(path: str | Path) -> Run:
@@ -69,10 +86,12 @@ def read_run(path: str | Path) -> Run:
         try:
             predictions.append(Prediction.model_validate_json(line, strict=True))
         except ValidationError as error:
-            if not whole and error.errors()[0]["type"] == "json_invalid":
+            if not whole and line.startswith(b"{") and error.errors()[0]["type"] == "json_invalid":
                 torn = number
                 continue
-            raise _not_a_prediction(error, line, items, number) from None
+            fix = "see the page on predictions for the fields of a line"
+            raise _unreadable(error, line, items, number, fix) from None
+        _refuse_repeated_keys(line, items, number)
         lines.append(number)
     return Run(path, manifest, items, tuple(predictions), tuple(lines), torn)
 
@@ -105,43 +124,46 @@ def numbered_lines(path: Path, limit: int = MAX_LINE) -> Iterator[tuple[int, byt
 def read_manifest(path: Path) -> RunManifest:
     """Read `run.json`.  Raises PredictionError naming the field that is missing or wrong."""
     try:
-        return RunManifest.model_validate_json(path.read_bytes(), strict=True)
+        text = path.read_bytes().removeprefix(BOM)
     except FileNotFoundError:
         raise PredictionError(
             "this folder is not a run: run.json is missing",
             fix="name the folder `clwqa-bench run` made, or the predictions file itself",
             file=path.parent,
         ) from None
+    try:
+        return RunManifest.model_validate_json(text, strict=True)
     except ValidationError as error:
-        what, field = _first(error)
-        raise PredictionError(
-            what, fix="run.json must not be edited; make the run again", file=path, field=field
-        ) from None
+        fix = "run.json must not be edited; make the run again"
+        raise _unreadable(error, text, path, None, fix) from None
 
 
 def gold_of(dataset: Dataset, split: Split, *, graph: bool = True) -> Gold:
-    """The gold of a split, read column by column; checks the sha256 of the file it reads.
+    """The gold of a split; checks the sha256 of the file it reads.
 
-    With `graph` the dataset's graph comes along, which tells surfaces that several entities bear.
+    With `graph` the dataset's graph comes along, checked too: it tells surfaces that several entities bear.
     """
-    name = f"qa/{split}.parquet"
+    name = f"qa/{split}.jsonl"  # the mirror: parsed straight into records, in half the time of the columns
     if name not in dataset.manifest.files:
-        splits = [n[3:-8] for n in dataset.manifest.files if n.startswith("qa/") and n.endswith(".parquet")]
+        splits = [n[3:-6] for n in dataset.manifest.files if n.startswith("qa/") and n.endswith(".jsonl")]
         raise PredictionError(
             f"the dataset has no split {split!r}", fix=f"use one of {', '.join(splits)}", file=dataset.root
         )
     verify_file(dataset.root, name, dataset.manifest.files[name])
-    with pq.ParquetFile(dataset.root / name) as file:
-        rows = file.read(list(_COLUMNS), use_threads=False).to_pylist()
-    questions = tuple(map(_gold_question, rows))
-    return Gold(dataset_ref(dataset, split), questions, dataset.kg() if graph else None)
+    with (dataset.root / name).open("rb") as lines:
+        questions = tuple(_gold_question(Question.model_validate_json(line)) for line in lines)
+    return Gold(dataset_ref(dataset, split), questions, dataset.kg(verify=True) if graph else None)
 
 
 def dataset_ref(dataset: Dataset, split: str) -> DatasetRef:
     """The questions of a split as a run's manifest names them."""
     manifest = dataset.manifest
     return DatasetRef(
-        name=manifest.name, version=manifest.version, content=manifest.content.get("qa", ""), split=split
+        name=manifest.name,
+        version=manifest.version,
+        content=manifest.content.get("qa", ""),
+        graph=manifest.content.get("kg", ""),
+        split=split,
     )
 
 
@@ -154,36 +176,29 @@ def sampled(ids: Iterable[str], sample: int | None, seed: int) -> frozenset[str]
     return frozenset(ordered[:sample])
 
 
-_COLUMNS = (
-    "id", "question", "answers", "hops", "category", "upper_category", "group_id", "anchors", "target_element",
-    "standard_paths", "evidence", "generator", "views",
-)  # fmt: skip
-
-
-def _gold_question(row: dict[str, Any]) -> GoldQuestion:
-    answers = tuple(map(Answer.model_validate, row["answers"]))
+def _gold_question(question: Question) -> GoldQuestion:
     return GoldQuestion(
-        id=row["id"],
-        text=row["question"],
-        answers=answers,
-        group=row["group_id"],
-        strata=_strata(row, answers),
-        target_element=row["target_element"],
-        anchors=tuple(map(Anchor.model_validate, row["anchors"])),
-        standard_paths=tuple(map(StandardPath.model_validate, row["standard_paths"])),
-        evidence=tuple(map(TripleRef.model_validate, row["evidence"])),
+        id=question.id,
+        text=question.question,
+        answers=question.answers,
+        group=question.group_id,
+        strata=_strata(question),
+        target_element=question.target_element,
+        anchors=question.anchors,
+        standard_paths=question.standard_paths,
+        evidence=question.evidence,
     )
 
 
-def _strata(row: dict[str, Any], answers: tuple[Answer, ...]) -> tuple[str, ...]:
+def _strata(question: Question) -> tuple[str, ...]:
     return (
-        f"hops={hop_band(row['hops'])}",
-        f"category={row['category']}",
-        f"upper={row['upper_category']}",
-        f"answers={'one' if len(answers) == 1 else 'many'}",
-        f"kind={'passage' if any(a.kind == 'passage' for a in answers) else 'entity'}",
-        f"method={row['generator']['method']}",
-        *(f"view={view}" for view in row["views"]),
+        f"hops={hop_band(question.hops)}",
+        f"category={question.category}",
+        f"upper={question.upper_category}",
+        f"answers={'one' if len(question.answers) == 1 else 'many'}",
+        f"kind={'passage' if any(a.kind == 'passage' for a in question.answers) else 'entity'}",
+        f"method={question.generator.method}",
+        *(f"view={view}" for view in question.views),
     )
 
 
@@ -200,22 +215,35 @@ def _same_questions(asked: DatasetRef, gold: DatasetRef, path: Path) -> None:
             )
 
 
-def _not_a_prediction(error: ValidationError, line: bytes, path: Path, number: int) -> ClwqaError:
-    """Say what is wrong with a line, with the likely cause where there is one."""
+def _unreadable(
+    error: ValidationError, text: bytes, path: Path, number: int | None, fix: str
+) -> PredictionError:
+    """Say what is wrong with a line (or a whole file), with the likely cause where there is one."""
     try:
-        line.decode("utf-8")
+        text.decode("utf-8")
     except UnicodeDecodeError as broken:
         guess = "it is not UTF-8"
         with contextlib.suppress(UnicodeDecodeError):
-            line.decode("gb18030")
+            text.decode("gb18030")
             guess = "it looks like GB18030 (GBK)"
         what, fix, field = f"{guess}: byte {broken.start + 1} of the line", "save the file as UTF-8", None
     else:
         what, field = _first(error)
-        fix = "see docs/predictions.md for the fields of a prediction"
-        if error.errors()[0]["type"] == "json_invalid":
+        if number is not None and error.errors()[0]["type"] == "json_invalid":
             fix = "write one whole JSON object per line"
     return PredictionError(what, fix=fix, file=path, line=number, field=field)
+
+
+def _refuse_repeated_keys(line: bytes, path: Path, number: int) -> None:
+    """JSON lets a key stand twice and readers take the last; which answers were meant is not for us to guess."""
+    if all(line.count(b'"%s":' % key) < 2 for key in DECISIVE):  # nearly always; only then is it parsed again
+        return
+    pairs: list[tuple[str, object]] = json.loads(line, object_pairs_hook=lambda pairs: pairs)
+    names = [name for name, _ in pairs]
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise PredictionError(
+            "the field stands there twice", fix="keep one", file=path, line=number, field=repeated[0]
+        )
 
 
 def _first(error: ValidationError) -> tuple[str, str | None]:

@@ -6,8 +6,9 @@ questions, so the same file gives the same bits on every machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ RESAMPLES, LEVEL = 10_000, 0.95
 SMALL = 30  # below so many questions a number is marked: its interval says more than it does
 MANY_ANSWERS = 50  # more answers than this to one question look like a list of everything
 WHOLE = "all"
+BEYOND = (
+    5  # resamples that must lie outside an interval, on both sides together, for its ends to mean anything
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,16 @@ class ScoreTable:
 
     def as_dict(self) -> dict[str, Any]:
         """The table as JSON values (no NaN in it)."""
-        plain = asdict(self) | {
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            "schema_version": 1,
+            **plain,
             "ref": self.ref.model_dump(),
             "manifest": self.manifest and self.manifest.model_dump(),
+            "cells": [{**asdict(cell), "small": cell.small} for cell in self.cells],
             "n": self.n,
             "seed": f"{self.seed:x}",  # wider than the integers other programs read
         }
-        plain["cells"] = [{**asdict(cell), "small": cell.small} for cell in self.cells]
-        return {"schema_version": 1, **plain}
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,19 @@ def score(
     strata: bool = True,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
+    notes: Mapping[str, int] | None = None,
 ) -> Scored:
     """Every metric on all questions and, with `strata`, on each stratum, with clustered bootstrap intervals.
 
-    A metric that the predictions cannot be measured with (Hits@1 of unranked answers) is left out, with the reason;
-    an empty answer counts as 0.
+    A metric that the predictions cannot be measured with is left out, with the reason; for Hits@k of unranked
+    answers E[Hits]@k, its expectation under random order, takes the place.  An empty answer counts as 0.  `notes`
+    are counts of the caller's that a reader should know.  Raises MetricError for too few resamples.
     """
+    if resamples * (1 - level) < BEYOND:
+        raise MetricError(
+            f"{resamples:,} resamples do not tell the ends of a {100 * level:g} % interval",
+            fix=f"ask for {math.ceil(BEYOND / (1 - level)):,} or more",
+        )
     ids = grid.gold.ids
     columns, left_out = _columns(grid, metrics)
     masks = {WHOLE: np.ones(len(grid), bool), **(grid.gold.strata if strata else {})}
@@ -136,7 +149,7 @@ def score(
         cells=tuple(map(_cell, names, samples, bounds)),
         left_out=left_out,
         outcomes=_outcomes(grid, ids),
-        notes=_notes(grid),
+        notes={**_notes(grid, columns), **(notes or {})},
         level=level,
         resamples=resamples,
         seed=seed,
@@ -145,12 +158,16 @@ def score(
 
 
 def _columns(grid: Grid, metrics: Iterable[Metric]) -> tuple[dict[Metric, Columns], dict[str, str]]:
-    columns, left_out = {}, {}
+    columns: dict[Metric, Columns] = {}
+    left_out: dict[str, str] = {}
     for metric in dict.fromkeys(metrics):
         try:
             found = metric.columns(grid)
         except MetricError as error:
             left_out[str(metric)] = f"{error.what}; {error.fix}"
+            if metric.measure == "Hits" and grid.unranked:
+                metric = replace(metric, measure="E[Hits]")
+                columns.setdefault(metric, metric.columns(grid))
             continue
         if found.applies.any():
             columns[metric] = found
@@ -179,9 +196,13 @@ def _outcomes(grid: Grid, ids: Sequence[str]) -> dict[Outcome, tuple[str, ...]]:
     return {outcome: tuple(found) for outcome, found in by_outcome.items()}
 
 
-def _notes(grid: Grid) -> dict[str, int]:
+def _notes(grid: Grid, metrics: Iterable[Metric]) -> dict[str, int]:
     """Counts a reader should know before believing a number."""
+    policies = {metric.match for metric in metrics if metric.match and not metric.match.is_legacy}
+    matched = [grid.matches(policy) for policy in sorted(policies, key=str)]
     return {
+        "unjudged": max((int(m.unjudged.sum()) for m in matched), default=0),
+        "short_golds": max((int(m.short.sum()) for m in matched), default=0),
         "ambiguous_surface": int(grid.matches(HEADLINE).ambiguous.sum()),
         "unranked_predictions": len(grid.unranked),
         f"more_than_{MANY_ANSWERS}_answers": sum(len(answers) > MANY_ANSWERS for answers in grid.answers),

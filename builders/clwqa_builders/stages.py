@@ -30,7 +30,7 @@ from zlib import ZLIB_RUNTIME_VERSION
 from filelock import FileLock, Timeout
 
 from clwqa_bench.console import Progress, progress, say
-from clwqa_bench.dataset import file_sha256
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import BuildError
 
 RECORD = "stage.json"

@@ -60,6 +60,9 @@ def open_runs(
     if asked not in SPLITS:
         raise PredictionError(f"there is no split {asked!r}", fix=f"use one of {', '.join(SPLITS)}")
     gold = gold_of(Dataset.open(dataset, verify=False), asked)
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for path in paths if resolved.count(path.resolve()) > 1]:
+        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
     opened = []
     titles = distinct_titles([(run.title, run.path) for run in runs])
     for title, run in zip(titles, runs, strict=True):

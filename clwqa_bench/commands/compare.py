@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.table import Column, Table
 from rich.text import Text
 
 from clwqa_bench.commands import common
-from clwqa_bench.comparison import BLUNT, RESAMPLES, Family, Pair
+from clwqa_bench.comparison import RESAMPLES, Family, Pair
 from clwqa_bench.comparison import compare as compute
 from clwqa_bench.console import emit
 from clwqa_bench.metrics import Metric, select
-from clwqa_bench.report.names import count, metric_name, percent
+from clwqa_bench.report.names import AGREE, AGREE_MARK, count, interval, level_name, metric_name, percent
+from clwqa_bench.report.results import qualified
+from clwqa_bench.report.sheet import Numbers, Sheet
 
 DEFAULT = ("Hits@1", "F1", "EM")
 
@@ -34,7 +35,8 @@ def compare(
     """
     opened = common.open_runs(runs, dataset, split)
     grids = {run.title: run.grid for run in opened}
-    family = compute(grids, select(metric or DEFAULT), resamples=resamples)
+    manifests = {title: run.manifest for title, run, _ in opened if run.manifest}
+    family = compute(grids, select(metric or DEFAULT), resamples=resamples, manifests=manifests)
     emit(family.as_dict(), json, lambda _: draw(family))
 
 
@@ -49,66 +51,65 @@ def _parts(family: Family) -> Iterator[RenderableType]:
         f"{ref.name} {ref.version}, {ref.split} split; differences in points of per cent, a minus b", "dim"
     )
     yield Text(
-        f"{family.level:.0%} intervals from {count(family.resamples)} bootstrap resamples of fact groups, permutation "
-        f"tests by fact group, Holm over a family of {family.size}",
+        f"{level_name(family.level)} intervals from {count(family.resamples)} bootstrap resamples of fact groups, "
+        f"permutation tests by fact group, Holm over a family of {family.size}",
         "dim",
     )
-    if family.blunt:
-        yield Text(BLUNT, "yellow")
+    if any(_interval(pair) == AGREE_MARK for pair in family.pairs):
+        yield Text(f"{AGREE_MARK} {AGREE.en}", "dim")
+    if family.caution:
+        yield Text(family.caution, "yellow")
     for metric in family.metrics:
         yield Text(f"\n{metric}", "bold")
-        yield _pairs([pair for pair in family.pairs if pair.metric == metric])
+        yield _pairs(family, [pair for pair in family.pairs if pair.metric == metric])
         yield Text()
         yield _ranks(family, metric)
     for metric, reason in family.left_out.items():
         yield Text(f"\nleft out: {metric}: {reason}")
 
 
-def _pairs(pairs: list[Pair]) -> Table:
-    right = [
-        Column(name, justify="right")
-        for name in ("a", "b", "delta", "", "p", "p Holm", "McNemar", "win/tie/loss", "detectable", "n")
-    ]
-    drawn = Table("a against b", *right, "", box=None, pad_edge=False, header_style="dim")
+def _pairs(family: Family, pairs: list[Pair]) -> Sheet:
+    headings = ("a", "b", "delta", "", "p", "p Holm", "McNemar", "win/tie/loss", "detectable", "n")
+    drawn = Sheet("a against b", *map(Numbers, headings), Numbers("", "left"))
     for pair in pairs:
-        test = pair.test
+        test, detectable = pair.test, pair.test.minimal_detectable_difference
         drawn.add_row(
-            Text(f"{pair.a} / {pair.b}"),
+            f"{_title(family, pair.a)} / {_title(family, pair.b)}",
             percent(test.a),
             percent(test.b),
             _signed(test.delta),
-            Text(
-                ""
-                if test.low is None or test.high is None
-                else f"[{_signed(test.low)}, {_signed(test.high)}]"
-            ),
+            _interval(pair),
             _p(test.p_permutation),
             _p(pair.p),
             "" if test.p_mcnemar is None else _p(test.p_mcnemar),
             f"{test.wins}/{test.ties}/{test.losses}",
-            ""
-            if test.minimal_detectable_difference is None
-            else f"{100 * test.minimal_detectable_difference:.1f}",
+            "" if detectable is None else f"{100 * detectable:.1f}",
             count(test.n),
             "differs" if pair.significant else "",
         )
     return drawn
 
 
-def _ranks(family: Family, metric: str) -> Table:
+def _ranks(family: Family, metric: str) -> Sheet:
     """Systems with the ranks that the tests leave open to them, best first."""
     name, direction = metric_name(metric).en, Metric.parse(metric).direction
     values = _values(family, metric)
     rows = sorted(
         zip(family.systems, family.ranks[metric], strict=True), key=lambda row: -direction * values[row[0]]
     )
-    drawn = Table(
-        "rank", "system", Column(name, justify="right"), box=None, pad_edge=False, header_style="dim"
-    )
+    drawn = Sheet(Numbers("rank", "left"), "system", Numbers(name))
     for system, rank in rows:
         shown = str(rank.best) if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
-        drawn.add_row(shown, Text(system), percent(values[system]))
+        drawn.add_row(shown, _title(family, system), percent(values[system]))
     return drawn
+
+
+def _title(family: Family, system: str) -> str:
+    return qualified(system, family.manifests.get(system))
+
+
+def _interval(pair: Pair) -> str:
+    return interval(pair.test.low, pair.test.high, _signed)
 
 
 def _values(family: Family, metric: str) -> dict[str, float]:

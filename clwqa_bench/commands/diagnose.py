@@ -15,6 +15,7 @@ from clwqa_bench.dataset import Dataset
 from clwqa_bench.diagnostics import Diagnosis, Level, Loss
 from clwqa_bench.diagnostics import diagnose as compute
 from clwqa_bench.matching import HEADLINE, Policy
+from clwqa_bench.report.names import level_name
 from clwqa_bench.scoring import LEVEL, RESAMPLES, WHOLE, Cell
 
 Family = Literal["hops", "category", "upper", "answers", "kind", "method", "view"]
@@ -110,7 +111,9 @@ def _heading(result: Diagnosis) -> str:
 
 
 def _indicators(result: Diagnosis, strata: list[str]) -> Table:
-    right = [Column(name, justify="right") for name in ("all", f"{result.level:.0%} CI", "n", *strata)]
+    right = [
+        Column(name, justify="right") for name in ("all", f"{level_name(result.level)} CI", "n", *strata)
+    ]
     table = Table("indicator", *right, box=None)
     for name, label in result.labels.items():
         if name not in result.not_traced:

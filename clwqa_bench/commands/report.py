@@ -87,7 +87,14 @@ def report(
     )
     opened = open_runs(runs, dataset, split)
     scored = [
-        score(grid, request.metrics, title=title, manifest=run.manifest, resamples=resamples)
+        score(
+            grid,
+            request.metrics,
+            title=title,
+            manifest=run.manifest,
+            resamples=resamples,
+            notes={"torn_line": run.torn or 0},
+        )
         for title, run, grid in opened
     ]
     family = _family(scored, request)

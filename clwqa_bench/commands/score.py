@@ -10,9 +10,9 @@ from rich.console import Group
 
 from clwqa_bench.commands import common
 from clwqa_bench.console import emit
-from clwqa_bench.errors import PredictionError
+from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.judge import read_verdicts
-from clwqa_bench.metrics import select
+from clwqa_bench.metrics import Metric, select
 from clwqa_bench.scoring import LEVEL, RESAMPLES, ScoreTable
 from clwqa_bench.scoring import score as compute
 
@@ -45,10 +45,14 @@ def score(
 
     Example: clwqa-bench score runs/kg-lookup --metric headline
     """
-    if format is not None or gold is not None:
-        _foreign(runs, format, gold, gold_format, json, resamples)
-        return
     metrics = select(metric or ["default"])
+    if format is not None:
+        if split is not None or judge is not None:
+            raise PredictionError("--split and --judge are of no use with --format", fix="leave them out")
+        _foreign(runs, format, gold, gold_format, metrics if metric else None, resamples, level, json)
+        return
+    if gold is not None or gold_format is not None:
+        raise PredictionError("--gold without --format", fix="say whose file it is, as in --format pog")
     verdicts = read_verdicts(judge).rulings if judge is not None else None
     tables = [
         compute(
@@ -59,29 +63,35 @@ def score(
             strata=strata,
             resamples=resamples,
             level=level,
+            notes={"torn_line": run.torn or 0},
         ).table
         for title, run, grid in common.open_runs(runs, dataset, split, verdicts)
     ]
+    if not any(table.metrics for table in tables):
+        reasons = "; ".join(dict.fromkeys(reason for table in tables for reason in table.left_out.values()))
+        raise MetricError(f"none of these metrics can be measured: {reasons}", fix="ask for others")
     emit([table.as_dict() for table in tables], json, lambda _: _draw(tables, full))
 
 
 def _foreign(
     runs: list[Path],
-    format: str | None,
+    format: str,
     gold: Path | None,
     gold_format: str | None,
-    json: bool,
+    metrics: tuple[Metric, ...] | None,
     resamples: int,
+    level: float,
+    json: bool,
 ) -> None:
     from clwqa_bench.commands.foreign import score_foreign  # only who has such files reads them
 
-    if format is None:
-        raise PredictionError("--gold without --format", fix="say whose file it is, as in --format pog")
     if len(runs) != 1:
         raise PredictionError(
             f"--format with {len(runs)} files", fix="score one file of another project at a time"
         )
-    score_foreign(runs[0], format, gold, gold_format, json, resamples)
+    score_foreign(
+        runs[0], format, gold, gold_format, json=json, resamples=resamples, level=level, metrics=metrics
+    )
 
 
 def _draw(tables: list[ScoreTable], full: bool) -> Group:

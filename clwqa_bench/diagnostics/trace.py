@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Literal
 
@@ -34,6 +35,19 @@ class Pool:
 
     def __or__(self, other: Pool) -> Pool:
         return Pool(self.paths + other.paths, self.triples + other.triples, self.texts + other.texts)
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Every entity that a triple has at an end or a text is about."""
+        triples = chain(self.triples, *(path.triples for path in self.paths))
+        about = (text.entity_id for text in self.texts if text.entity_id is not None)
+        return frozenset(chain((end for t in triples for end in (t.head, t.tail)), about))
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """The text of every piece that has one."""
+        of_texts, of_paths = (piece.text for piece in self.texts), (path.text for path in self.paths)
+        return tuple(filter(None, chain(of_texts, of_paths)))
 
     def without(self, dropped: Iterable[str]) -> Pool:
         """Less what a step cut off, by id; a triple's id is "head -relation-> tail"."""

@@ -17,6 +17,7 @@ from clwqa_bench.diagnostics.support import Holds
 from clwqa_bench.diagnostics.trace import Checkpoint
 from clwqa_bench.errors import MetricError
 from clwqa_bench.grid import OUTCOMES, GoldQuestion
+from clwqa_bench.metrics.shown import is_carried
 
 Loss = Literal["hits", "recall"]
 """A question is lost if its first answer is wrong, or if any gold answer is missing."""
@@ -95,15 +96,26 @@ class _Judge:
     names: Mapping[str, str]
 
     def right(self, row: int) -> str:
-        """Right; unsupported if evidence is recorded in this run and none of it reaches an answer given."""
+        """Right; unsupported if evidence is recorded in this run and none of it holds a right answer."""
         if self.case.trails.traced.isdisjoint({"retrieval", "ranking"}):
             return RIGHT
         found = self.case.findings[row]
-        held = found and (found.kept or found.retrieved)
-        golds = self.case.grid.gold.questions[row].answers
-        credited = self.case.grid.match(row, self.case.policy).credited
-        given = {golds[gold].entity_id for gold in credited if gold is not None}
-        return RIGHT if held and given & held.reached else UNSUPPORTED
+        return RIGHT if found and self._is_supported(row, found) else UNSUPPORTED
+
+    def _is_supported(self, row: int, found: Findings) -> bool:
+        """Whether a credited answer, or the gold it was credited to, is in the evidence that was left in the end."""
+        trail = found.trail
+        held, pool = (found.kept, trail.kept) if found.kept else (found.retrieved, trail.retrieved)
+        if held is None or pool is None:
+            return False
+        grid, nodes, wordings = self.case.grid, pool.nodes, pool.wordings
+        match = grid.match(row, self.case.policy)
+        return any(
+            found.question.answers[gold].entity_id in held.reached
+            or is_carried(grid, row, grid.answers[row][item], nodes, wordings)
+            for item, gold in zip(match.items, match.credited, strict=True)
+            if gold is not None
+        )
 
     def lost(self, row: int) -> str:
         outcome, found = self.case.grid.outcomes[row], self.case.findings[row]

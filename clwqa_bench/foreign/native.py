@@ -143,8 +143,13 @@ def _answer_field(data: Any) -> Any:
 
 
 def _said(texts: Iterable[str]) -> tuple[str, ...]:
-    """Texts that are not blank and do not say that there is no answer."""
-    return tuple(text for one in texts if (text := one.strip()) and key_of(text) not in NOTHING)
+    """Texts that show something and do not say that there is no answer."""
+    return tuple(text for one in texts if _is_visible(text := one.strip()) and key_of(text) not in NOTHING)
+
+
+def _is_visible(text: str) -> bool:
+    """Whether a text shows something, without which it is no PredictedAnswer."""
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def _after_mark(text: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.foreign.gold import ForeignGold, ForeignQuestion, reference, text_answers
-from clwqa_bench.foreign.native import Output
+from clwqa_bench.foreign.native import Output, pog
 from clwqa_bench.foreign.reading import Item, decode, kind, read_bytes, records
 from clwqa_bench.predictions import DatasetRef
 
@@ -51,6 +51,11 @@ class Results:
         """The field of a CoT file that stands for `results`, which ToG's script would not find."""
         return next((key for row in self.rows for key in COT if key in row.item.value), None)
 
+    @property
+    def braces(self) -> int:
+        """How many outputs hold braces in which PoG's script finds no answer, as ToG's do."""
+        return sum(pog(row.output).texts is None for row in self.rows)
+
     def own_gold(self) -> ForeignGold:
         """The gold the rows carry, so that a question without a row cannot be seen.
 
@@ -88,7 +93,10 @@ def read_results(path: str | Path, format: str) -> Results:
         return Results(path, format, ref, _lines(text, path))
     found = records(text, path)
     row = RESULT_FORMATS[format]
-    return Results(path, format, ref, tuple(map(row, found.items)), found.torn)
+    read = Results(path, format, ref, tuple(map(row, found.items)), found.torn)
+    if format == "tog":
+        _refuse_pog(read.rows)
+    return read
 
 
 def _chains(item: Item) -> ResultRow:
@@ -97,6 +105,17 @@ def _chains(item: Item) -> ResultRow:
     output = item.text(key)
     id = next((item.name(key) for key in IDS if key in item.value), None)
     return ResultRow(item, id, item.text("question"), output)
+
+
+def _refuse_pog(rows: Sequence[ResultRow]) -> None:
+    """ToG's reader takes whatever stands in braces, so PoG's JSON would be scored, and wrongly, without a word."""
+    wrapped = [row for row in rows if (found := pog(row.output)).native == "json" and found.texts is not None]
+    if len(wrapped) > len(rows) / 2:
+        raise wrapped[0].item.error(
+            f'{len(wrapped)} of {len(rows)} outputs are JSON with an "Answer", which ToG does not write',
+            "this looks like a result file of PoG: use --format pog",
+            "results",
+        )
 
 
 def _lists(item: Item) -> ResultRow:

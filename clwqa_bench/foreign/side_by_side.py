@@ -18,8 +18,8 @@ from clwqa_bench.foreign.native import READERS, Output
 from clwqa_bench.foreign.original import REASONS, Original, original, reason
 from clwqa_bench.foreign.results import Results, read_results
 from clwqa_bench.matching import HEADLINE
-from clwqa_bench.metrics import select
-from clwqa_bench.scoring import RESAMPLES, Scored, ScoreTable, score
+from clwqa_bench.metrics import Metric, select
+from clwqa_bench.scoring import LEVEL, RESAMPLES, Scored, ScoreTable, score
 
 METRICS = ("headline", "E[Hits]@1", "Coverage")
 JOINING = "joining"  # the step that is about rows and questions, not about matching
@@ -102,16 +102,24 @@ def side_by_side(
     gold: str | Path | None = None,
     gold_format: str | None = None,
     *,
+    metrics: Sequence[Metric] | None = None,
     resamples: int = RESAMPLES,
+    level: float = LEVEL,
 ) -> SideBySide:
-    """Score a result file as its source does and strictly.  RoG and GCR files may do without a gold file.
+    """Score a result file as its source does and strictly, by `metrics` or those that sources have a counterpart of.
 
-    Raises PredictionError for files that cannot be read or joined.
+    RoG and GCR files may do without a gold file.  Raises PredictionError for files that cannot be read or joined.
     """
     read = read_results(results, format)
     asked = _gold(read, gold, gold_format)
     joined = join(read, asked)
-    scored = score(joined.grid, select(METRICS), title=f"{read.path.name} ({format})", resamples=resamples)
+    scored = score(
+        joined.grid,
+        select(METRICS) if metrics is None else metrics,
+        title=f"{read.path.name} ({format})",
+        resamples=resamples,
+        level=level,
+    )
     theirs = original(read, asked)
     bridge = _bridge(read, joined, theirs) if theirs and theirs.total else None
     return SideBySide(format, theirs, scored, bridge, tuple(_notes(read, asked, joined, gold is None)))
@@ -212,6 +220,8 @@ def _notes(results: Results, gold: ForeignGold, joined: Joined, own_gold: bool) 
     if results.renamed:
         yield f"the field {results.renamed!r} is read as 'results', which is the one ToG's script looks for"
     if results.format == "pog":
+        if results.braces > len(results.rows) / 2:
+            yield f"{results.braces} outputs hold braces but no JSON of PoG's; for a file of ToG's use --format tog"
         yield "PoG's script also reads alias files of its own, which are not here; it may accept a little more"
 
 

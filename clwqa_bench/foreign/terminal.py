@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
@@ -13,7 +13,7 @@ from clwqa_bench.foreign.side_by_side import Bridge, Example, SideBySide, some
 from clwqa_bench.metrics import Metric
 from clwqa_bench.report.names import count, interval, metric_name, percent
 from clwqa_bench.report.terminal import caption
-from clwqa_bench.scoring import WHOLE, Cell
+from clwqa_bench.scoring import Cell
 
 COUNTERPARTS = {
     "Exact Match": "Hits@1",
@@ -45,7 +45,7 @@ def _parts(both: SideBySide) -> Iterator[RenderableType]:
         yield Text()
         yield _bridge(both.original.source, both.bridge)
         yield Text(_gap(both.bridge))
-    if len(both.strict.strata) > 1:
+    if both.strict.metrics and len(both.strict.strata) > 1:
         yield Text()
         yield _strata(both)
     yield Text()
@@ -79,13 +79,13 @@ def _printed(theirs: Original | None) -> list[tuple[str, float]]:
     return [(k, v / scale) for k, v in values if k in COUNTERPARTS or k.startswith("path")]
 
 
-def _ours(both: SideBySide, label: str, stratum: str = WHOLE) -> Cell | None:
+def _ours(both: SideBySide, label: str) -> Cell | None:
     """Our number of that short name; for Hits@1 of unranked answers, its expectation."""
     labels = (label, "E[Hits@1] under random order") if label == "Hits@1" else (label,)
     for wanted in labels:
         for metric in both.strict.metrics:
             if Metric.parse(metric).label == wanted:
-                return both.strict.cell(metric, stratum)
+                return both.strict.cell(metric)
     return None
 
 
@@ -129,18 +129,25 @@ def _example(example: Example) -> str:
 
 
 def _strata(both: SideBySide) -> Table:
-    drawn = _grid("stratum", *_headings(both), Column("n", justify="right"), "")
+    metrics = _by_stratum(both)
+    drawn = _grid("stratum", *_headings(metrics), Column("n", justify="right"), "")
     for stratum in both.strict.strata:
-        cells = [_ours(both, label, stratum) for label in BY_STRATUM]
+        cells = [both.strict.cell(metric, stratum) for metric in metrics]
         parts = [part for cell in cells for part in _cells(cell)[1:]]
         if first := cells[0]:
             drawn.add_row(Text(stratum), *parts, count(first.n), "few" if first.small else "")
     return drawn
 
 
-def _headings(both: SideBySide) -> Iterator[str | Column]:
-    for label in BY_STRATUM:
-        yield Column(_cells(_ours(both, label))[0].plain, justify="right")
+def _by_stratum(both: SideBySide) -> tuple[str, ...]:
+    """The usual two metrics; where they were not asked for, the first two that were."""
+    usual = [cell.metric for label in BY_STRATUM if (cell := _ours(both, label))]
+    return tuple(usual or both.strict.metrics[: len(BY_STRATUM)])
+
+
+def _headings(metrics: Iterable[str]) -> Iterator[str | Column]:
+    for metric in metrics:
+        yield Column(metric_name(metric).en, justify="right")
         yield ""
 
 

@@ -20,7 +20,16 @@ import pyarrow.parquet as pq
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg import search
-from clwqa_bench.kg.layout import INDEX_FORMAT, TABLES, Ints, relation_names, table_sizes, write_batch
+from clwqa_bench.kg.layout import (
+    INDEX_FORMAT,
+    META,
+    TABLES,
+    Ints,
+    index_digests,
+    relation_names,
+    table_sizes,
+    write_batch,
+)
 from clwqa_bench.kg.topology import Adjacency
 from clwqa_bench.ontology import Ontology
 
@@ -208,7 +217,8 @@ def _write_index(graph: _Graph, out: Path) -> None:
         _write_edges(*graph.edges, graph.type_code, graph.ontology, partial)
         search.write(graph.nodes["label"].to_pylist(), graph.nodes["aliases"].to_pylist(), partial)
         _write_json(graph.ontology.to_json(), partial / "ontology.json")
-        _write_json({"format": INDEX_FORMAT, "tables": table_sizes(out)}, partial / "meta.json")
+        made = {"format": INDEX_FORMAT, "tables": table_sizes(out), "files": index_digests(partial)}
+        _write_json(made, partial / META)
         shutil.rmtree(out / "index", ignore_errors=True)
         partial.rename(out / "index")
     finally:

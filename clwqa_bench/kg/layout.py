@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import KEY_VERSION
 
-INDEX_FORMAT = f"1, names by comparison key {KEY_VERSION}"
+INDEX_FORMAT = f"2, names by comparison key {KEY_VERSION}"
+META = "meta.json"
 TABLES = ("entities.parquet", "triples.parquet")
 
 Ints = NDArray[np.int32]
@@ -35,6 +37,11 @@ def relation_names(ontology: Ontology) -> tuple[str, ...]:
 def table_sizes(directory: Path) -> dict[str, int]:
     """Sizes of the tables in bytes; an index written for other tables is recognised by them."""
     return {name: path.stat().st_size for name in TABLES if (path := directory / name).is_file()}
+
+
+def index_digests(index: Path) -> dict[str, str]:
+    """sha256 of every file of an index but the one they are written to."""
+    return {path.name: file_sha256(path) for path in sorted(index.iterdir()) if path.name != META}
 
 
 def load_array(path: Path) -> Ints:

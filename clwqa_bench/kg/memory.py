@@ -13,7 +13,16 @@ import pyarrow as pa
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg import walks
-from clwqa_bench.kg.layout import INDEX_FORMAT, Ints, load_array, read_batch, relation_names, table_sizes
+from clwqa_bench.kg.layout import (
+    INDEX_FORMAT,
+    META,
+    Ints,
+    index_digests,
+    load_array,
+    read_batch,
+    relation_names,
+    table_sizes,
+)
 from clwqa_bench.kg.protocol import (
     Direction,
     Entity,
@@ -43,7 +52,7 @@ class MemoryGraph:
     """
 
     def __init__(self, directory: FilePath, ontology: Ontology) -> None:
-        index = directory / "index"
+        index = self._index_folder = directory / "index"
         self.ontology = ontology
         #: type of every node, a position in ``ontology.types``; int array of shape (nodes,)
         self.type_code: Ints = load_array(index / "type_code.npy")
@@ -69,7 +78,7 @@ class MemoryGraph:
         index = directory / "index"
         fix = f"run `clwqa-bench kg index {directory}`"
         try:
-            meta = json.loads((index / "meta.json").read_text(encoding="utf-8"))
+            meta = json.loads((index / META).read_text(encoding="utf-8"))
             if meta["format"] != INDEX_FORMAT:
                 raise GraphError("the graph index has another format", fix=fix, file=index)
             if not table_sizes(directory).items() <= meta["tables"].items():
@@ -81,6 +90,17 @@ class MemoryGraph:
                 fix = "name a directory that holds entities.parquet and triples.parquet"
             what = "the graph index is incomplete" if index.is_dir() else "no graph index here"
             raise GraphError(what, fix=fix, file=directory) from error
+
+    def verify(self) -> None:
+        """Raise GraphError unless every file of the index is as it was written."""
+        written = json.loads((self._index_folder / META).read_text(encoding="utf-8"))["files"]
+        found = index_digests(self._index_folder)
+        if changed := sorted(name for name in written | found if written.get(name) != found.get(name)):
+            raise GraphError(
+                "the graph index is damaged",
+                fix=f"run `clwqa-bench kg index {self._index_folder.parent}`",
+                file=self._index_folder / changed[0],
+            )
 
     # ------------------------------------------------------------------ whole columns (embedded only)
 

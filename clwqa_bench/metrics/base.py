@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -28,6 +28,8 @@ _FORM = re.compile(r"(?P<name>[^\s()@,=]*)(?:\((?P<settings>[^()@]*)\))?(?:@(?P<
 # the value of `match` may hold a comma of its own
 _SETTING = re.compile(r"\s*(?P<key>\w+)=(?P<value>[^=,]*(?:,\s*text>=[^=,]*)?)(?:,|$)")
 _CUTOFFS = range(1, 1_000_000)
+_ELSEWHERE = {"hublinkhit": "Recall"}  # what others call a measure, case folded -> ours
+_HALF = {0x3000: " ", **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}}
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class Metric(Settings):
 
         Raises MetricError that says what is wrong, where, and what was probably meant.
         """
+        if (half := half_width(text)) != text:
+            cls.parse(half)  # if more is wrong with it, that is said instead
+            raise MetricError(f"there are full-width signs in {text!r}", fix=f"did you mean {half!r}")
         found = _FORM.match(text := text.strip())
         if found is None or not found["name"] or found.end() < len(text):
             raise _unread(text, found.end() if found and found["name"] else 0)
@@ -124,8 +129,14 @@ class Metric(Settings):
     def columns(self, grid: Grid) -> Columns:
         """The numbers per question whose means make the metric.
 
-        Raises MetricError if these predictions cannot be measured this way (Hits@1 of unranked answers).
+        Raises MetricError if these predictions cannot be measured this way (Hits@1 of unranked answers; what a
+        judge says, if none has ruled).
         """
+        if self.match is not None and self.match.name == "judge" and not grid.verdicts:
+            raise MetricError(
+                "no answer has a judge's ruling",
+                fix="name the verdicts of `clwqa-bench judge import` with --judge",
+            )
         return self._form.columns(grid, self)
 
     def reduce(self, means: Floats) -> Floats:
@@ -136,6 +147,11 @@ class Metric(Settings):
         """The metric of every question by itself, shape (questions,); nan where it does not apply."""
         columns = self.columns(grid)
         return np.where(columns.applies, self.reduce(columns.values), np.nan)
+
+
+def half_width(text: str) -> str:
+    """The text with full-width forms of ASCII, as a Chinese keyboard gives them, made half-width."""
+    return text.translate(_HALF)
 
 
 def _written(measure: str, settings: Settings) -> str:
@@ -158,14 +174,27 @@ def _find(name: str, match: Policy | None, text: str) -> Measure:
     known = LEGACY if match is not None and match.is_legacy else MEASURES
     if name in known:
         return known[name]
-    folded = {other.casefold(): other for other in known}
+    folded = {other.casefold(): other for other in known} | ({} if known is LEGACY else _ELSEWHERE)
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     raise MetricError(
         f"there is no metric {name!r}" + (f" under {match}" if known is LEGACY else ""),
-        fix=f"did you mean {text.replace(name, folded[near[0]], 1)!r}"
+        fix=f"did you mean {_corrected(text, name, known[folded[near[0]]], match)!r}"
         if near
         else f"use one of {_listed(known)}",
     )
+
+
+def _corrected(text: str, name: str, meant: Measure, match: Policy | None) -> str:
+    """The text with another name, if that can be read; else the nearest that can."""
+    renamed = text.replace(name, meant.name, 1)
+    for written in (renamed, renamed.partition("@")[0]):
+        try:
+            Metric.parse(written)
+        except MetricError:
+            continue
+        return written
+    default = _defaults(meant)
+    return _written(meant.name, replace(default, match=match or default.match) if meant.matched else default)
 
 
 def _settings(text: str, inside: str, start: int) -> dict[str, str]:

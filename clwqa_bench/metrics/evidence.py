@@ -12,11 +12,21 @@ import numpy as np
 
 from clwqa_bench.errors import MetricError
 from clwqa_bench.grid import Grid
-from clwqa_bench.matching import distinct, key_of
+from clwqa_bench.matching import distinct
 from clwqa_bench.metrics.graph import Key, in_graph
 from clwqa_bench.metrics.measure import Columns, Form, Measure, Settings, once_per_grid, ratio, share
 from clwqa_bench.metrics.overlap import Overlap, measures
-from clwqa_bench.metrics.shown import OF, Pieces, entities, gold_triples, key, needed, pieces, triples
+from clwqa_bench.metrics.shown import (
+    OF,
+    Pieces,
+    entities,
+    gold_triples,
+    is_carried,
+    key,
+    needed,
+    pieces,
+    triples,
+)
 from clwqa_bench.predictions import Prediction
 
 # --- against the gold ---------------------------------------------------------------------------------------
@@ -39,7 +49,7 @@ def _counts(grid: Grid, of: str) -> Overlap:
     for row, (of_row, gold) in enumerate(zip(given, golds, strict=True)):
         hit = gold.intersection(of_row)
         right[row] = len(hit)
-        asked = needed(grid.gold.questions[row], gold, hit) if hit else gold
+        asked = needed(grid.gold.questions[row], gold, hit)
         found[row], wanted[row] = len(hit & asked), len(asked)
     return Overlap(
         right, np.array(list(map(len, given)), float), found, wanted, np.array(list(map(bool, golds)))
@@ -134,17 +144,7 @@ def _without_support(grid: Grid, row: int, given: Pieces, of_row: Sequence[Key])
     nodes = {end for head, _, tail in of_row for end in (head, tail)}
     nodes.update(text.entity_id for text in given.texts if text.entity_id is not None)
     wordings = tuple(given.wordings())
-    return tuple(
-        answer.entity_id not in nodes  # the cheapest question first
-        and not any(answer.text in wording for wording in wordings)
-        and (not nodes or nodes.isdisjoint(entities(grid, row, answer)))
-        and not _is_worded(key_of(answer.text), wordings)
-        for answer in grid.answers[row]
-    )
-
-
-def _is_worded(name: str, wordings: Iterable[str]) -> bool:
-    return bool(name) and any(name in key_of(wording) for wording in wordings)
+    return tuple(not is_carried(grid, row, answer, nodes, wordings) for answer in grid.answers[row])
 
 
 def _support(grid: Grid, settings: Settings) -> Columns:

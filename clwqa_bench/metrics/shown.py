@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
 from clwqa_bench.grid import GoldQuestion, Grid
+from clwqa_bench.matching import key_of
 from clwqa_bench.metrics.graph import Key
 from clwqa_bench.metrics.measure import once_per_grid
 from clwqa_bench.predictions import EvidencePath, EvidenceText, EvidenceTriple, PredictedAnswer, Prediction
@@ -79,13 +80,14 @@ def needed(question: GoldQuestion, evidence: frozenset[Key], shown: Set[Key]) ->
     """The gold triples that had to be shown: the whole evidence, less the derivations that there was no need for.
 
     Where several standard paths lead from one anchor to one answer, one of them is enough.  The one with the largest
-    share shown is asked for (of equals the shorter, then the first).
+    share shown is asked for (of equals the shorter, then the first), so the shortest where nothing is shown.
     """
-    ways: dict[tuple[str, str], list[Set[Key]]] = {}
-    for path in question.standard_paths:
-        ways.setdefault((path.entities[0], path.entities[-1]), []).append(_walked(path, evidence))
-    if all(len(of_pair) == 1 for of_pair in ways.values()):
+    pairs = [(path.entities[0], path.entities[-1]) for path in question.standard_paths]
+    if len(set(pairs)) == len(pairs):
         return evidence
+    ways: dict[tuple[str, str], list[Set[Key]]] = {}
+    for pair, path in zip(pairs, question.standard_paths, strict=True):
+        ways.setdefault(pair, []).append(_walked(path, evidence))
     every = {triple for of_pair in ways.values() for way in of_pair for triple in way}
     best = [
         max(of_pair, key=lambda w: (len(w & shown) / max(len(w), 1), -len(w))) for of_pair in ways.values()
@@ -110,3 +112,19 @@ def entities(grid: Grid, row: int, answer: PredictedAnswer) -> frozenset[str]:
     if answer.entity_id is not None:
         return frozenset((answer.entity_id,))
     return _bearers(grid, answer.text, grid.gold.questions[row].target_element)
+
+
+def is_carried(
+    grid: Grid, row: int, answer: PredictedAnswer, nodes: Set[str], wordings: Sequence[str]
+) -> bool:
+    """Whether evidence holds an answer: an entity it may stand for among the nodes, or its name inside a wording."""
+    return (
+        answer.entity_id in nodes  # the cheapest question first
+        or any(answer.text in wording for wording in wordings)
+        or (bool(nodes) and not nodes.isdisjoint(entities(grid, row, answer)))
+        or _is_worded(key_of(answer.text), wordings)
+    )
+
+
+def _is_worded(name: str, wordings: Sequence[str]) -> bool:
+    return bool(name) and any(name in key_of(wording) for wording in wordings)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from clwqa_bench.errors import MetricError
 from clwqa_bench.legacy import MEASURES as LEGACY_FIELDS
 from clwqa_bench.matching import POLICIES
-from clwqa_bench.metrics.base import Metric
+from clwqa_bench.metrics.base import Metric, half_width
 from clwqa_bench.metrics.legacy import FIELDS
 
 SUITE_VERSION = "1"
@@ -73,6 +73,6 @@ def _metric(name: str) -> Metric:
     try:
         return Metric.parse(name)
     except MetricError as error:
-        if near := get_close_matches(name, GROUPS, n=1, cutoff=0.8):
+        if near := get_close_matches(half_width(name).casefold(), GROUPS, n=1, cutoff=0.8):
             raise MetricError(error.what, fix=f"did you mean the group {near[0]!r}") from error
         raise

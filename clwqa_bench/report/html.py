@@ -27,6 +27,8 @@ from clwqa_bench.report.items import EVERYTHING, Selection, browser_data, lost_a
 from clwqa_bench.report.latex import latex
 from clwqa_bench.report.markdown import markdown
 from clwqa_bench.report.names import (
+    AGREE,
+    AGREE_MARK,
     GROUPS,
     OUTCOMES,
     VERDICTS,
@@ -36,10 +38,11 @@ from clwqa_bench.report.names import (
     dimension_name,
     dimensions,
     interval,
+    level_name,
     main_metrics,
     metric_groups,
     metric_name,
-    note_name,
+    notes_of,
     percent,
     stage_name,
     stratum_name,
@@ -86,6 +89,7 @@ def html(
         css=css,
         script=script,
         policy=str(HEADLINE),
+        agree={"mark": AGREE_MARK, "name": AGREE},
         security=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'",
     )
@@ -99,7 +103,7 @@ def _run(table: ScoreTable, ontology: Ontology, diagnosis: Diagnosis | None) -> 
         "title": title_of(table),
         "identity": _identity(table),
         "intervals": Name(
-            f"{table.level:.0%} 置信区间，按事实组自助重抽样 {count(table.resamples)} 次",
+            f"{level_name(table.level)} 置信区间，按事实组自助重抽样 {count(table.resamples)} 次",
             intervals_note(table),
         ),
         "groups": [
@@ -112,7 +116,7 @@ def _run(table: ScoreTable, ontology: Ontology, diagnosis: Diagnosis | None) -> 
         "columns": [metric_name(metric) for metric in main_metrics(table.metrics)],
         "outcomes": [_outcome(table, outcome, ids) for outcome, ids in table.outcomes.items() if ids],
         "losses": _losses(diagnosis),
-        "notes": [(count(n), note_name(note)) for note, n in table.notes.items() if n],
+        "notes": notes_of(table.notes),
         "left_out": by_reason(table.left_out),
     }
 

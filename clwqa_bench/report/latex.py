@@ -25,6 +25,7 @@ _SPECIAL = str.maketrans(
         "*": r"\textasteriskcentered{}",
         "†": r"\textdagger{}",
         "‡": r"\textdaggerdbl{}",
+        "§": r"\S{}",
         "≤": r"$\leq$",
         "≥": r"$\geq$",
         ABSENT: "--",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from clwqa_bench.errors import OntologyError
@@ -79,22 +79,38 @@ _METRICS = {
     "F1 of means": "均值之 F1",
 }
 
+AGREE_MARK = "§"
+AGREE = Name("所有重抽样结果相同", "all resamples agree")
+"""What stands in place of an interval without width, and what it says: the value, not that it is certain."""
 
 NOTES = {
+    "torn_line": Name(
+        "预测文件第 {n} 行不完整，该题按缺失计",
+        "line {n} of the predictions is cut off; its question counts as missing",
+    ),
+    "unjudged": Name(
+        "{n:,} 个答案未经裁判裁定，不计分", "{n:,} answer{s} not credited: no verdict of the judge"
+    ),
+    "short_golds": Name(
+        "{n:,} 个标准答案过短，不在答案文字中查找，须整体相同",
+        "{n:,} gold answer{s} too short to be looked for inside an answer",
+    ),
     "ambiguous_surface": Name(
-        "个答案因多个实体同名且未给编号而不计分",
-        "answers not credited: several entities bear the name, no id was given",
+        "{n:,} 个答案不计分：多个实体同名，且答案未带标准答案的编号",
+        "{n:,} answer{s} not credited: several entities bear the name and the answer has no id of a gold",
     ),
     "unranked_predictions": Name(
-        "题有多个答案但未声明次序", "predictions with several answers in no declared order"
+        "{n:,} 题有多个答案但未声明次序", "{n:,} prediction{s} with several answers in no declared order"
     ),
-    "more_than_50_answers": Name("题的答案多于 50 个", "predictions with more than 50 answers"),
+    "more_than_50_answers": Name("{n:,} 题的答案多于 50 个", "{n:,} prediction{s} with more than 50 answers"),
     "parametric_answers": Name(
-        "个答案据系统自述不来自图谱", "answers that the system says are not from the graph"
+        "{n:,} 个答案据系统自述不来自图谱", "{n:,} answer{s} not from the graph, as the system says"
     ),
-    "predictions_without_evidence": Name("题有答案而无证据", "answered questions without evidence"),
+    "predictions_without_evidence": Name(
+        "{n:,} 题有答案而无证据", "{n:,} answered question{s} without evidence"
+    ),
 }
-"""What the counts of a ScoreTable mean, to be read after the number."""
+"""What the notes of a ScoreTable mean: `n` is the number, `s` makes the English plural."""
 
 STAGES = {
     "right": Name("答对", "right"),
@@ -191,9 +207,15 @@ def is_legacy(metric: str) -> bool:
     return Metric.parse(metric).is_legacy
 
 
-def note_name(note: str) -> Name:
-    """What a count of a ScoreTable means."""
-    return NOTES.get(note, Name(note, _spaced(note)))
+def notes_of(notes: Mapping[str, int]) -> list[Name]:
+    """The notes of a ScoreTable in words; what was counted and not found is left out."""
+    return [_note(note, number) for note, number in notes.items() if number]
+
+
+def _note(note: str, number: int) -> Name:
+    known = NOTES.get(note, Name(f"{{n:,}} {note}", f"{{n:,}} {_spaced(note)}"))
+    plural = "" if number == 1 else "s"
+    return Name(known.zh.format(n=number), known.en.format(n=number, s=plural))
 
 
 def stage_name(stage: str) -> Name:
@@ -223,14 +245,21 @@ def percent(value: float) -> str:
     return f"{value * 100:.1f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """ "[60.2, 62.4]" in per cent; empty when the spread is not known."""
-    return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
+def interval(low: float | None, high: float | None, shown: Callable[[float], str] = percent) -> str:
+    """ "[60.2, 62.4]" in per cent; empty when the spread is not known, a mark when it is nothing."""
+    if low is None or high is None:
+        return ""
+    return AGREE_MARK if low == high else f"[{shown(low)}, {shown(high)}]"
 
 
-def count(number: int) -> str:
-    """A whole number with separators."""
-    return f"{number:,}"
+def level_name(level: float) -> str:
+    """ "97.5%": the level of an interval, not rounded to what another level is called."""
+    return f"{100 * level:g}%"
+
+
+def count(number: int, of: str = "") -> str:
+    """A whole number with separators, and what is counted: "1 question", "1,200 questions"."""
+    return f"{number:,}" + (f" {of}{'' if number == 1 else 's'}" if of else "")
 
 
 def _spaced(slug: str) -> str:

@@ -24,7 +24,7 @@ const WORDS = {
   all: ["全部", "all"],
   credited: ["判对，对应：", "credited to"],
   notCredited: ["未判对", "not credited"],
-  ambiguous: ["未判对：多个实体同名，且未给编号", "not credited: several entities bear this name and no id was given"],
+  ambiguous: ["未判对：多个实体同名，且答案未带标准答案的编号", "not credited: several entities bear this name and the answer has no id of a gold"],
   repeated: ["重复，不计", "said before, not counted"],
   missed: ["未答出", "not found"],
   noAnswer: ["没有答案", "no answer"],

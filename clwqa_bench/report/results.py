@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clwqa_bench.comparison import ALPHA, BLUNT, Family
+from clwqa_bench.comparison import ALPHA, Family
 from clwqa_bench.errors import MetricError
 from clwqa_bench.metrics import Metric
+from clwqa_bench.predictions import RunManifest
 from clwqa_bench.report.names import (
+    AGREE,
+    AGREE_MARK,
     count,
     dimension_name,
     dimensions,
     interval,
     is_legacy,
+    level_name,
     metric_name,
+    notes_of,
     percent,
     stratum_name,
     stratum_parts,
@@ -89,27 +94,31 @@ def results(
 
     Raises MetricError when the baseline is none of the runs.
     """
-    titles = [title_of(table) for table in tables]
-    if baseline is not None and baseline not in [table.title for table in tables]:
+    titles = [table.title for table in tables]
+    if baseline is not None and baseline not in titles:
         raise MetricError(f"no run is called {baseline!r}", fix=f"use one of {', '.join(titles)}")
     columns = tuple(columns)
     by_column = [_entries(tables, column, family, baseline) for column in columns]
-    rows = tuple((title, tuple(found[i] for found in by_column)) for i, title in enumerate(titles))
-    small = any(entry.small for _, entries in rows for entry in entries)
-    return Results(columns, rows, _caption(tables, columns, family, baseline, small=small))
+    rows = tuple((title_of(t), tuple(found[i] for found in by_column)) for i, t in enumerate(tables))
+    entries = [entry for found in by_column for entry in found]
+    return Results(columns, rows, _caption(tables, columns, family, baseline, entries))
 
 
 def title_of(table: ScoreTable) -> str:
     """The run's title, with what a reader must know before comparing it."""
-    manifest = table.manifest
+    return qualified(table.title, table.manifest)
+
+
+def qualified(title: str, manifest: RunManifest | None) -> str:
+    """A title with what the manifest says that must be known: gold was used, or not the whole split was asked."""
     if manifest is None:
-        return table.title
+        return title
     remarks = []
     if manifest.oracle:
         remarks.append(f"oracle {', '.join(manifest.oracle)}")
     if manifest.sample is not None:
         remarks.append(f"sample of {count(manifest.sample)}")
-    return table.title + (f" ({'; '.join(remarks)})" if remarks else "")
+    return title + (f" ({'; '.join(remarks)})" if remarks else "")
 
 
 def _entries(
@@ -149,24 +158,26 @@ def _caption(
     columns: Sequence[Column],
     family: Family | None,
     baseline: str | None,
-    *,
-    small: bool,
+    entries: Sequence[Entry],
 ) -> str:
     """What is needed to read the numbers and to get them again."""
     first = tables[0]
     parts = [
-        f"{first.ref.name} {first.ref.version}, {first.ref.split} split, {count(first.n)} questions, in per cent",
+        f"{first.ref.name} {first.ref.version}, {first.ref.split} split, {count(first.n, 'question')}, in per cent",
         *_what_of(columns),
         f"metric suite {first.suite}",
     ]
     if len(tables) == 1:
         parts.append(intervals_note(first))
+        if any(entry.interval == AGREE_MARK for entry in entries):
+            parts.append(f"{AGREE_MARK} {AGREE.en}")
     if family is not None:
         parts += _tests_of(family, baseline)
     if any(is_legacy(column.metric) for column in columns):
         parts.append(f"{LEGACY_MARK} another project's scoring script, inflated, not comparable")
-    if small:
+    if any(entry.small for entry in entries):
         parts.append(f"{SMALL_MARK} fewer than 30 questions")
+    parts += _notes_of(tables)
     return "; ".join(parts) + "."
 
 
@@ -183,14 +194,24 @@ def _tests_of(family: Family, baseline: str | None) -> Iterator[str]:
     reference = f"from {baseline}" if baseline else "from the best of the column"
     yield (
         f"{DIFFERS_MARK} differs {reference}: p ≤ {ALPHA:g}, two-sided paired permutation test by fact group, "
-        f"Holm over {family.size} {'test' if family.size == 1 else 'tests'}"
+        f"Holm over {count(family.size, 'test')}"
     )
-    if family.blunt:
-        yield BLUNT
+    if family.caution:
+        yield family.caution
     if family.left_out:
         yield f"not tested: {', '.join(metric_name(metric).en for metric in family.left_out)}"
 
 
+def _notes_of(tables: Sequence[ScoreTable]) -> Iterator[str]:
+    """What a reader should know before believing a number, and of which runs unless it is so of all."""
+    held: dict[str, list[str]] = {}
+    for table in tables:
+        for note in notes_of(table.notes):
+            held.setdefault(note.en, []).append(title_of(table))
+    for text, titles in held.items():
+        yield text if len(titles) == len(tables) else f"{', '.join(titles)}: {text}"
+
+
 def intervals_note(table: ScoreTable) -> str:
     """How the intervals came about."""
-    return f"{table.level:.0%} intervals from {count(table.resamples)} bootstrap resamples of fact groups"
+    return f"{level_name(table.level)} intervals from {count(table.resamples)} bootstrap resamples of fact groups"

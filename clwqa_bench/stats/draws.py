@@ -15,8 +15,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,6 +30,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = tuple[IntArray, FloatArray]  # clusters (m,), their sums (m, k)
 
+WORKERS = min(4, os.cpu_count() or 1)
 _CELLS = 2**18  # entries of one piece: 2 MB of float64, which stays in cache
 
 
@@ -103,11 +106,15 @@ class Draws(ABC):
             places.append((stack, [stack.place(_on_grid(column, self.clusters)) for column in sums.T]))
         for stack in stacks.values():
             stack.begin(self.number)
-        # Small products: handing each to several threads costs more than it saves, on busy cores far more.
-        with threadpool_limits(limits=1, user_api="blas"):
+        # One thread per product, and products side by side: handing each small one to several threads costs more
+        # than it saves, on busy cores far more.  The next vectors are drawn meanwhile.
+        with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(WORKERS) as pool:
+            pending: list[Future[None]] = []
             for where, entries in self.pieces():
-                for stack in stacks.values():
-                    stack.multiply(where, entries)
+                _wait(pending)
+                shares = [list(stacks.values())[worker::WORKERS] for worker in range(WORKERS)]
+                pending = [pool.submit(_multiply, share, where, entries) for share in shares]
+            _wait(pending)
         return (stack.totals[rows] for stack, rows in places)
 
 
@@ -137,6 +144,16 @@ class Flips(Draws):
         words = rng.integers(2**64, size=(rows, -(-self.clusters // 64)), dtype=np.uint64)
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=self.clusters)
         return np.ascontiguousarray(1.0 - 2.0 * bits.T)
+
+
+def _multiply(stacks: Sequence[_Stack], where: slice, entries: FloatArray) -> None:
+    for stack in stacks:
+        stack.multiply(where, entries)
+
+
+def _wait(pending: Sequence[Future[None]]) -> None:
+    for done in pending:
+        done.result()
 
 
 def _on_grid(column: FloatArray, clusters: int) -> FloatArray:

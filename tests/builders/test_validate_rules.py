@@ -183,6 +183,26 @@ def swap_splits(folder: Path) -> None:
 
 SHORTER = get("q2").standard_paths[0]
 
+
+def pairs(*changes: tuple[int, dict[str, Any]], targets: dict[str, int] | None = None) -> Damage:
+    """The pairs with fields of some replaced, by number; a number one too high adds a pair like the first."""
+    made = [tiny.pair(*row) for row in tiny.PAIRED]
+    for number, fields in changes:
+        made[number : number + 1] = [(made[number : number + 1] or made)[0].model_copy(update=fields)]
+    wanted = tiny.RELEASE.targets.model_copy(update={"pairs": targets or tiny.RELEASE.targets.pairs})
+    return lambda folder: tiny.write(folder, pairs=made, release=replace(tiny.RELEASE, targets=wanted))
+
+
+def other_node(entity: str, rule: str = "answer") -> dict[str, Any]:
+    """The fields of a pair that depend on its node."""
+    made = tiny.pair("train", "q3", entity, rule)
+    return made.model_dump(include={"id", "entity_id", "node_text", "element", "band", "label", "rule"})
+
+
+def about(question: str, **fields: Any) -> dict[str, Any]:
+    return {"question_id": question, "question": get(question).question, **fields}
+
+
 DAMAGES: list[tuple[str, str, Damage]] = [
     ("files-match-manifest", "an edited card", written_then(edited("README.md", "attested", "invented"))),
     ("files-match-manifest", "a file nobody listed", written_then(lambda f: (f / "notes.txt").write_text("hello"))),
@@ -259,6 +279,29 @@ DAMAGES: list[tuple[str, str, Damage]] = [
     ("kg-integrity", "an abstract relation", triples(("book:史记", "hasCreator", "person:司马迁"))),
     ("kg-isolated", "an entity without triples",
      lambda folder: tiny.write(folder, entities=[*tiny.ENTITY_ROWS, tiny.entity("word:龙马精神", "Idiom")])),
+    ("files-match-manifest", "a mirror of pairs with another label",
+     resigned(edited("scoring_pairs/test.jsonl", '"label":0.9', '"label":0.7'))),
+    ("pairs-count", "one pair too few", pairs(targets={"train": 5, "test": 3})),
+    ("pairs-count", "a split nobody wanted", pairs(targets={"train": 4})),
+    ("pairs-unique", "one question and node, two labels",
+     pairs((7, {"id": "again", "band": "L4", "label": 0.7, "rule": "sibling-word"}), targets={"train": 5, "test": 3})),
+    ("pairs-question", "a question of the test split",
+     pairs((0, about("q5", id="q5/book")), (1, about("q5")), (2, about("q5")), (3, about("q5")))),
+    ("pairs-question", "a question nobody asked", pairs((2, {"question_id": "q9"}))),
+    ("pairs-question", "a question in other words", pairs((2, {"question": "守株待兔？"}))),
+    ("pairs-label", "the label of another band", pairs((3, {"label": 0.7}))),
+    ("pairs-label", "a rule of another band", pairs((3, {"rule": "sibling-word"}))),
+    ("pairs-label", "a rule nobody wrote", pairs((3, {"rule": "hunch"}))),
+    ("pairs-node", "a node that is not there", pairs((2, {"entity_id": "person:左丘明"}))),
+    ("pairs-node", "a node of another type", pairs((2, {"element": "Book"}))),
+    ("pairs-node", "a node that is marked", pairs((2, {"node_text": "人物：司马迁（不是答案）"}))),
+    ("pairs-leakage", "a question in two splits of the pairs",
+     pairs((2, {"split": "test"}), targets={"train": 3, "test": 4})),
+    ("pairs-leakage", "a word in two splits of the pairs",
+     pairs((4, {**other_node("word:守株待兔", "elsewhere"), "id": "q4/word"}))),
+    ("pairs-leakage", "an explanation of a test question", pairs((2, other_node("word:四面楚歌", "elsewhere")))),
+    ("pairs-balance", "a band left out",
+     pairs((7, other_node("book:史记", "same-type")), targets={"train": 5, "test": 3})),
 ]  # fmt: skip
 
 

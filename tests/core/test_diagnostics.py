@@ -26,6 +26,7 @@ from clwqa_bench.predictions import (
     DatasetRef,
     Evidence,
     EvidencePath,
+    EvidenceText,
     Label,
     PredictedAnswer,
     Prediction,
@@ -153,6 +154,32 @@ def test_answers_from_memory_are_right_but_unsupported(gold: Gold) -> None:
     parametric = predicted("t00", "史记", entity=BOOK, flags=("parametric",))
     result = run(gold, [parametric, predicted("t01", "史记", retrieve(TO_BOOK), entity=BOOK)])
     assert result.rows()[:2] == [("right", 1, 50.0), ("right, unsupported", 1, 50.0)]
+
+
+def test_an_answer_credited_by_its_name_is_supported_by_its_own_entity() -> None:
+    """The system answers with the id of a record that is called what the gold is called."""
+    gold = Gold(REF, (two_answers("m1"), two_answers("m2")))
+    found = "word:守株待兔 -hasCitation-> cite:五蠹"
+    lines = [
+        predicted("m1", "五蠹", retrieve(found), entity="cite:五蠹"),
+        predicted("m2", "五蠹", retrieve(found), entity="cite:other"),
+    ]
+    result = run(gold, lines)
+    assert result.rows()[:2] == [("right", 1, 50.0), ("right, unsupported", 1, 50.0)]
+    assert result.questions == {"right, unsupported": ("m2",)}
+
+
+def test_a_name_in_a_text_supports_the_answer() -> None:
+    text = EvidenceText(id="t", text="此语见《五蠹》。")
+    events = TraceEvent(stage="retrieve", texts=(text,))
+    result = run(Gold(REF, (two_answers(),)), [predicted("m1", "五蠹", events, entity="cite:other")])
+    assert result.rows()[0] == ("right", 1, 100.0)
+
+
+def test_the_id_of_another_bearer_is_lost_in_answering(gold: Gold) -> None:
+    events = (link(WORD), retrieve(TO_BOOK), rank(TO_BOOK))
+    result = run(gold, [predicted("t00", "史记", *events, entity="book:史记2")])
+    assert result.questions == {"answering": ("t00",)}
 
 
 def test_recall_counts_a_question_with_a_missing_gold_as_lost() -> None:

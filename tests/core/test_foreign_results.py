@@ -239,6 +239,8 @@ def test_the_examples_of_the_page(tmp_path: Path, format: str, example: str) -> 
         ("pog", [rog_row("a", "李白", ["李白"])],
          r"r\.jsonl:1: field results: there is no such field; .* this looks like a prediction file of RoG or GCR"),
         ("rog", [pog_row("甲是谁？", "李白")], r":1: field id: .* this looks like a result file of PoG or ToG"),
+        ("tog", [raw_row("乙是谁？", "{杜甫}"), *[pog_row(q, "李白") for q in ("甲是谁？", "乙是谁？")]],
+         r":2: field results: 2 of 3 outputs are JSON with an \"Answer\".* a result file of PoG: use --format pog"),
         ("jsonl", [{"schema_version": 1, "id": "a", "status": "empty"}], r"our own predictions: score them without"),
         ("jsonl", [{"id": "a", "answers": ["李白"]}], r":1: field prediction: .* plain JSON lines of gold"),
         ("pog", [raw_row("甲是谁？", ["李白"])], r":1: field results: a list where a text is due"),

@@ -299,6 +299,19 @@ def test_cot_outputs_are_named(tmp_path: Path) -> None:
     )
 
 
+def test_braces_of_tog_in_a_pog_file_are_noted(tmp_path: Path) -> None:
+    rows = [
+        raw_row("问零", "{}"),
+        pog_row("问一", "李白"),
+        raw_row("问二", "{Yes}"),
+        raw_row("问三", "{Yes}，是{杜甫}"),
+    ]
+    gold = [(row["question"], row["question"], ["李白"]) for row in rows]
+    noted = "hold braces but no JSON of PoG's; for a file of ToG's use --format tog"
+    assert score_rows(tmp_path, "pog", rows[1:], gold).notes[0] == f"2 outputs {noted}"
+    assert noted not in str(score_rows(tmp_path, "pog", rows[:2], gold).notes)
+
+
 def test_a_torn_line_is_named(tmp_path: Path) -> None:
     gold = plain_gold(tmp_path / "g.jsonl", [("a", "问一", ["李白"]), ("b", "问二", ["杜甫"])])
     results = write(tmp_path / "r.jsonl", raw_row("问一", "{李白}"))
@@ -326,6 +339,23 @@ def test_the_command_draws_both(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "questions without a row: 6; 0 here, not counted there" in lines
     assert "87.6 % of their rows; 60.8 % of them with our matching; 57.3 % of all questions" in lines
     assert "missing, counts as 0: 6 (missing0, missing1, missing2, …)" in lines
+
+
+def test_the_command_takes_other_columns_and_another_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, gold = files(tmp_path)
+    more = {"resamples": 100, "level": 0.9, "metrics": (Metric.parse("EM"), Metric.parse("R(match=id)"))}
+    score_foreign(results, "pog", gold, "jsonl", json=False, **more)
+    out = capsys.readouterr().out
+    assert "90% intervals" in out
+    assert [line for line in out.splitlines() if line.startswith("stratum")][0].split()[1] == "EM"
+    score_foreign(results, "pog", gold, "jsonl", json=True, **more)
+    strict = orjson.loads(capsys.readouterr().out)["strict"]
+    assert (strict["metrics"], strict["level"]) == (
+        ["EM(match=alias,text>=0.8)", "R(match=id,agg=macro)"],
+        0.9,
+    )
 
 
 def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +96,6 @@ RIGHT = [
     (OTHER_MEANING, MEANS, "no no no no"),
     ("？？", SHIJI, "no no no no"),
     ("？？", BLANK, "no no no no"),
-    ("\u200b", BLANK, "no no no no"),
-    ("\u200b", SHIJI, "no no no no"),
     ("史记", BLANK, "no no no no"),
     ("空 <book:?>", BLANK, "yes yes yes yes"),
 ]
@@ -121,7 +120,7 @@ ONE_TO_ONE = {
     "an id decides against the text": (items("汉书 <book:史记>", "汉书"), [SHIJI, HANSHU], [0, 1]),
     "repeated text is dropped": (items("史记", "《史记》", "汉书"), [SHIJI], [0, None]),
     "repeated id is dropped": (items("史记 <x>", "别的 <x>", "汉书"), [SHIJI], [0, None]),
-    "blank answers are one wrong item": (items("\u200b", "\u200b\u200b"), [SHIJI], [None]),
+    "answers of punctuation are wrong items": (items("？？", "！"), [SHIJI], [None, None]),
     "a passage yields to another": (
         items("比喻死守经验，不知变通", "比喻死守经验。"),
         [passage("expl:1", "比喻死守经验，不知变"), passage("expl:2", "比喻死守经验，不知变通的人")],
@@ -148,7 +147,9 @@ def test_an_item_makes_room_for_a_later_one() -> None:
 AMBIGUOUS = {
     "by text alone": (items("西游记"), [NOVEL], [None], (0,)),
     "by id": (items("西游记 <book:西游记>"), [NOVEL], [0], ()),
-    "by the id of the other": (items("西游记 <book:西游记/杨景贤>"), [NOVEL], [None], (0,)),
+    "by the id of the other": (items("西游记 <book:西游记/杨景贤>"), [NOVEL], [None], ()),
+    "by an id of no bearer": (items("西游记 <Q70784>"), [NOVEL], [None], (0,)),
+    "an unambiguous name with the id of another book": (items("史记 <book:西游记>"), [SHIJI], [0], ()),
     "every bearer is a gold": (items("西游记"), [NOVEL, DRAMA], [0], ()),
     "an unambiguous name": (items("史记"), [SHIJI], [0], ()),
     "a name that is no gold's": (items("西游记"), [SHIJI], [None], ()),
@@ -201,6 +202,12 @@ def test_the_judge_sees_only_what_no_rule_credits() -> None:
     assert (match.unjudged, match.ambiguous) == ((3, 5), (1,))
 
 
+def test_the_judge_is_not_asked_about_the_id_of_another_bearer() -> None:
+    other = items("西游记 <book:西游记/杨景贤>")
+    match = match_answers(Policy("judge"), other, [NOVEL], bearers=bearers, verdict=lambda _: True)
+    assert (match.credited, match.unjudged) == ((None,), ())
+
+
 def test_the_judge_is_not_asked_when_every_gold_is_credited() -> None:
     match = match_answers(Policy("judge"), items("史记", "论语"), [SHIJI], verdict=lambda _: True)
     assert (match.credited, match.unjudged) == ((0, None), ())
@@ -235,7 +242,11 @@ def test_spellings_of_one_policy_print_alike() -> None:
         ("alias,text>=0.8,text>=0.9", "write alias,text>=0.8"),
         ("alias,text>=1.5", "above 0 and up to 1"),
         ("alias,text>=0", "above 0 and up to 1"),
-        ("alias,text>=nan", "above 0 and up to 1"),
+        ("alias,text>=0.0", "above 0 and up to 1"),
+        ("alias,text>=nan", "write alias,text>=0.8"),
+        ("alias,text>=0_1", "write alias,text>=0.8"),
+        ("alias,text>=１", "write alias,text>=0.8"),
+        ("alias,text>=+0.8", "write alias,text>=0.8"),
         ("id,text>=0.8", "write 'id' alone"),
         ("exact", "alias is equality of names"),
         ("alis", "did you mean 'alias'"),
@@ -312,7 +323,7 @@ def test_the_threshold_is_included() -> None:
 
 # ---------------------------------------------------------------------- what holds for all
 
-TEXTS = ["甲", "乙", "甲乙", "乙丙", "甲乙丙", "？", "\u200b"]
+TEXTS = ["甲", "乙", "甲乙", "乙丙", "甲乙丙", "？"]
 IDS = ["a", "b", "c", "d"]
 ANSWERS = st.lists(
     st.builds(PredictedAnswer, text=st.sampled_from(TEXTS), entity_id=st.none() | st.sampled_from(IDS)),
@@ -469,3 +480,13 @@ def test_page_what_labels_alone_reach(built: Path) -> None:
     recall, hits = np.mean(found.right / found.golds), np.sum(found.ranks == 1) / len(gold.questions)
     assert f"{found.ambiguous.sum()} of {entities:,} entity golds" in PAGE
     assert f"mean recall\nof {recall:.1%} and Hits@1 of {hits:.1%}".replace("%", " %") in PAGE
+
+
+@pytest.mark.slow
+def test_page_how_many_passages_are_alike(built: Path) -> None:
+    answers = [a for q in gold_of(Dataset.open(built, verify=False), "test").questions for a in q.answers]
+    pairs = list(combinations(sorted({a.label for a in answers if a.kind == "passage"}), 2))
+    close = sum(character_f1(*pair) >= 0.8 for pair in pairs)
+    passages = len({passage for pair in pairs for passage in pair})
+    assert f"the {passages:,} different passages" in PAGE
+    assert f"{len(pairs) / 1e6:.1f} million pairs; {close} of them" in PAGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
@@ -119,11 +120,17 @@ def test_printing_and_parsing_are_inverse(metric: Metric) -> None:
         ("hits@3", "no metric 'hits'", "'Hits@3'"),
         ("RougeL", "no metric 'RougeL'", "'ROUGE-L'"),
         ("Accuracy", "no metric 'Accuracy'", "use one of Hits, P"),
-        ("Hits(match=legacy-pog)@1", "no metric 'Hits' under legacy-pog", "'Hit(match=legacy-pog)@1'"),
+        ("Hits(match=legacy-pog)@1", "no metric 'Hits' under legacy-pog", "mean 'Hit(match=legacy-pog)'"),
+        ("Hit(agg=micro)", "no metric 'Hit'", "mean 'Hits(match=alias,text>=0.8)@1'"),
+        ("HubLinkHit@5", "no metric 'HubLinkHit'", "mean 'Recall@5'"),
+        ("hublinkhit(match=id)", "no metric 'hublinkhit'", "mean 'Recall(match=id)'"),
         ("Hits@0", "@0 in 'Hits@0' is not a cutoff", "from 1"),
         ("Hits@-1", "@-1", "from 1"),
         ("Hits@", "@ in", "from 1"),
-        ("Hits@１", "is not a cutoff", "from 1"),
+        ("Hits＠1", "full-width signs in 'Hits＠1'", "mean 'Hits@1'"),
+        ("Hits@１", "full-width signs in 'Hits@１'", "mean 'Hits@1'"),
+        ("F1（agg=micro）", "full-width signs", "mean 'F1(agg=micro)'"),
+        ("Ｆ１（ａｇｇ＝ｍｅａｎ）", "F1 has no agg=mean", "macro, of-means, micro"),
         ("F1@3", "F1 has no k", "F1(match=alias,text>=0.8,agg=macro)"),
         ("F1(agg=mean)", "F1 has no agg=mean", "macro, of-means, micro"),
         ("P(agg=of-means)", "P has no agg=of-means", "macro, micro"),
@@ -132,6 +139,7 @@ def test_printing_and_parsing_are_inverse(metric: Metric) -> None:
         ("F1(of=shown)", "F1 has no of", "F1(match=alias"),
         ("F1(match=alais)", "no matching policy 'alais'", "'alias'"),
         ("F1(match=alias,text>=8)", "8 is not a character F1", "0.8"),
+        ("F1(match=alias,text>=0_1)", "is not a threshold", "alias,text>=0.8"),
         ("F1(mtach=id)", "no setting 'mtach' in 'F1(mtach=id)', character 4", "'match'"),
         ("F1(agg=micro, agg=macro)", "agg is set twice in 'F1(agg=micro, agg=macro)', character 15", "keep one"),
         ("F1(agg=micro", "from character 3 on", "NAME(SETTING=VALUE,...)@K"),
@@ -145,6 +153,8 @@ def test_a_wrong_name_is_explained(written: str, what: str, fix: str) -> None:
         Metric.parse(written)
     assert what in caught.value.what
     assert fix in caught.value.fix
+    if meant := re.fullmatch("did you mean '(.*[@)].*)'", caught.value.fix):
+        assert Metric.parse(meant[1])
 
 
 def test_a_metric_cannot_be_made_with_settings_its_measure_lacks() -> None:
@@ -167,9 +177,20 @@ def test_the_suite() -> None:
     assert not Metric.parse("F1(agg=micro)").is_headline
 
 
-def test_a_mistyped_group_is_explained() -> None:
-    with pytest.raises(MetricError, match="did you mean the group 'answers'"):
-        select(["answer"])
+@pytest.mark.parametrize(
+    ("typed", "group"), [("answer", "answers"), ("ALL", "all"), ("Text", "text"), ("ａｌｌ", "all")]
+)
+def test_a_mistyped_group_is_explained(typed: str, group: str) -> None:
+    with pytest.raises(MetricError, match=f"did you mean the group '{group}'"):
+        select([typed])
+
+
+def test_a_judge_that_has_not_ruled_is_not_a_judge_that_says_no() -> None:
+    grid = made([["甲"]], [["乙"]])
+    metric = Metric.parse("F1(match=judge,text>=0.8)")
+    with pytest.raises(MetricError, match="no answer has a judge's ruling.*--judge"):
+        metric.columns(grid)
+    assert value(metric, replace(grid, verdicts={("q00", "乙"): True})) == 1
 
 
 # --- the worked example -------------------------------------------------------------------------------------

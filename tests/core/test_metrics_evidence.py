@@ -80,6 +80,19 @@ def test_one_of_several_derivations_is_enough(
     assert value("EvidenceR", shown(*lines)) == pytest.approx(recall)
 
 
+def test_one_derivation_is_asked_for_also_where_nothing_is_shown() -> None:
+    """Of the two derivations of 3 triples, 4 triples in all, one counts: the shorter would, had they one."""
+    longer = standard(SOURCE, "book compiledBy 刘羲叟", "刘羲叟 studentOf 欧阳修", BY_OUYANG[1])
+    question = replace(
+        TWO_WAYS,
+        standard_paths=(longer, *TWO_WAYS.standard_paths),
+        evidence=(*TWO_WAYS.evidence, *map(triple, ("book compiledBy 刘羲叟", "刘羲叟 studentOf 欧阳修"))),
+    )
+    for lines, found in (((SOURCE,), 1), (("word seeAlso other",), 0)):
+        columns = Metric.parse("EvidenceR(agg=micro)").columns(shown(*lines, question=question))
+        assert columns.values.tolist() == [[found, 3]]
+
+
 def test_what_no_path_walks_over_is_needed_all_the_same() -> None:
     gloss = "word hasComponent part"
     question = replace(TWO_WAYS, evidence=(*TWO_WAYS.evidence, triple(gloss)))

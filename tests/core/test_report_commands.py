@@ -109,6 +109,20 @@ def test_compare(here: Path, cli: Callable[..., Any]) -> None:
     assert "no difference could be significant" in result.out
 
 
+def test_equal_runs_have_no_interval_but_a_mark(here: Path, cli: Callable[..., Any]) -> None:
+    write_run(here / "copy", Dataset.open(here / "data"), lambda q: "不知道")
+    out = cli("compare", "bad", "copy", *DATA).out
+    assert "+0.0, " not in out
+    assert "§ all resamples agree" in out
+
+
+def test_a_line_that_is_cut_off_is_noted_in_the_caption(here: Path, cli: Callable[..., Any]) -> None:
+    items = here / "bad" / "items.jsonl"
+    items.write_bytes(items.read_bytes()[:-9])
+    caption = cli("report", "good", "bad", *DATA, "--markdown", "-").out
+    assert "bad \\[none/lexical\\]: line 4 of the predictions is cut off" in caption
+
+
 def test_compare_speaks_json(here: Path, cli: Callable[..., Any]) -> None:
     plain = json.loads(cli("compare", "good", "bad", *DATA, "--metric", "F1", "--json").out)
     [pair] = plain["pairs"]

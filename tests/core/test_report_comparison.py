@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from clwqa_bench.commands.common import distinct_titles
-from clwqa_bench.comparison import compare
+from clwqa_bench.comparison import ALIKE, BLUNT, compare
 from clwqa_bench.console import to_json
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, Grid, align
 from clwqa_bench.metrics import Metric
-from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction
+from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction, RunManifest
 from clwqa_bench.records import Answer
 
 HITS, F1 = Metric.parse("Hits@1"), Metric.parse("F1")
@@ -67,6 +67,35 @@ def test_a_test_that_cannot_find_anything_says_so() -> None:
     assert compare(RUNS, [HITS, F1], resamples=100).blunt  # 6 tests, and no p is below 1/101
 
 
+def test_equal_runs_are_told_from_a_test_that_is_too_coarse() -> None:
+    same = compare({"a": RUNS["weak"], "b": RUNS["weak"]}, [HITS], resamples=500)
+    assert (same.blunt, same.alike) == (False, True)
+    assert same.caution == ALIKE
+    near = compare(
+        {"strong": RUNS["strong"], "near": RUNS["near"]}, [HITS], resamples=500
+    )  # one group of forty
+    assert (near.blunt, near.alike) == (False, True)
+    assert compare(RUNS, [HITS], resamples=500).caution is None
+
+
+def test_few_fact_groups_cannot_find_anything_however_many_resamples() -> None:
+    few = Gold(GOLD.ref, GOLD.questions[:5])
+    texts = ("答案{}", "不知")
+    right, wrong = (
+        align(
+            few,
+            [
+                Prediction(id=f"q{n:02}", status="ok", answers=(PredictedAnswer(text=text.format(n)),))
+                for n in range(5)
+            ],
+        )
+        for text in texts
+    )
+    family = compare({"right": right, "wrong": wrong}, [F1], resamples=10_000)
+    assert family.pairs[0].p == 2 / 2**5  # swap nothing, or everything
+    assert family.caution == BLUNT
+
+
 def test_a_metric_that_one_run_cannot_have_is_left_out_for_all() -> None:
     family = compare({"a": right_on(20), "b": right_on(26, ranked=False)}, [HITS, F1], resamples=100)
     assert family.metrics == (str(F1),)
@@ -82,10 +111,14 @@ def test_one_run_or_other_questions_are_errors() -> None:
 
 
 def test_as_json() -> None:
-    plain = json.loads(to_json(compare(RUNS, [HITS], resamples=100).as_dict()))
+    manifest = RunManifest(system="near", dataset=GOLD.ref, code_version="1", oracle=("link",))
+    family = compare(RUNS, [HITS], resamples=100, manifests={"near": manifest})
+    plain = json.loads(to_json(family.as_dict()))
     first = plain["pairs"][0]
     assert (first["a"], first["b"], first["value_a"], plain["family"]) == ("strong", "weak", 0.9, 3)
     assert plain["ranks"][str(HITS)][1] == {"best": 3, "worst": 3}
+    assert plain["manifests"]["near"]["oracle"] == ["link"]
+    assert plain["manifests"]["weak"] is None
 
 
 @pytest.mark.parametrize(

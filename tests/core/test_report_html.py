@@ -113,6 +113,15 @@ def test_a_run_without_predictions_and_strata_has_a_page() -> None:
     assert "NaN" not in text
 
 
+def test_notes_and_marks_are_explained_in_two_languages() -> None:
+    grid = align(gold(4), [])
+    text = page(score(grid, select(["headline"]), resamples=100, notes={"torn_line": 3, "unjudged": 1}))
+    assert 'data-en="line 3 of the predictions is cut off; its question counts as missing"' in text
+    assert "1 个答案未经裁判裁定，不计分" in text
+    assert '<span class="interval">§</span>' in text  # nothing is answered, so every resample is 0
+    assert "§ that all resamples agree." in text
+
+
 def test_the_same_runs_make_the_same_page() -> None:
     assert page(run(size=12)) == page(run(size=12))
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from clwqa_bench.dataset import Dataset
-from clwqa_bench.errors import PredictionError
+from clwqa_bench.errors import DatasetError, GraphError, PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion
+from clwqa_bench.kg.build import index_tables
 from clwqa_bench.predictions import DatasetRef, Evidence, EvidencePath, Prediction, RunManifest
 from clwqa_bench.records import Answer, TripleRef
 from clwqa_bench.runs import MAX_LINE, dataset_ref, gold_of, read_run
@@ -78,6 +79,7 @@ def test_a_last_line_without_newline_that_is_whole_counts(items: Path) -> None:
         pytest.param(line(answers="史记"), "valid array", "answers", id="string for list"),
         pytest.param(line(answers=["史记"]), "should be an object", "answers.0", id="bare strings"),
         pytest.param(line(answers=[{"text": ""}]), "at least 1 character", "answers.0.text", id="empty answer"),
+        pytest.param(line(answers=[{"text": " \u200b\u3000"}]), "shows nothing", "answers.0.text", id="invisible"),
         pytest.param(line(ranked="yes"), "valid boolean", "ranked", id="string for boolean"),
         pytest.param(line(answers=[{"text": "a", "score": "0.5"}]), "valid number", "answers.0.score", id="score"),
         pytest.param(line(answers=[]), "status 'ok' without answers", None, id="ok without answers"),
@@ -102,6 +104,31 @@ def test_a_bad_line_is_named_with_its_field(items: Path, bad: bytes, says: str, 
     assert says in error.value.what
     assert (error.value.file, error.value.line, error.value.field) == (str(items), 2, field)
     assert error.value.fix
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n\n", line().replace(b"\n", b"\r") + line(id="q6").replace(b"\n", b"\r")[:-2]]
+)
+def test_a_file_without_a_single_prediction_is_no_submission(
+    items: Path, dataset: Dataset, content: bytes
+) -> None:
+    items.write_bytes(content)
+    with pytest.raises(PredictionError, match="not a single prediction"):
+        read_run(items).on(gold_of(dataset, "test"))
+
+
+@pytest.mark.parametrize("content", [b"Error 401: bad key", b"\x1f\x8b\x08\x00\x00"])
+def test_what_is_no_json_at_all_is_not_taken_for_a_torn_line(items: Path, content: bytes) -> None:
+    items.write_bytes(line() + content)
+    with pytest.raises(PredictionError):
+        read_run(items)
+
+
+def test_a_field_that_stands_twice_is_refused(items: Path) -> None:
+    items.write_bytes(line()[:-2] + b', "answers": [{"text": "x"}]}\n')
+    with pytest.raises(PredictionError, match="stands there twice") as error:
+        read_run(items)
+    assert (error.value.line, error.value.field) == (1, "answers")
 
 
 def test_an_endless_line_is_refused_without_reading_it_whole(items: Path) -> None:
@@ -132,8 +159,49 @@ def test_a_run_is_scored_on_the_questions_it_was_asked_only(tmp_path: Path, data
         assert error.value.field == f"dataset.{field}"
 
 
+def test_a_manifest_in_another_encoding_or_with_a_field_too_many_is_named(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    run = run_folder(tmp_path / "run", dataset_ref(dataset, "test"), line())
+    text = (run / "run.json").read_text(encoding="utf-8")
+    (run / "run.json").write_bytes(b"\xef\xbb\xbf" + text.encode("utf-8"))
+    assert read_run(run).title == "demo [none/lexical]"
+    for changed, says in {
+        text.replace("demo", "示例"): "GB18030",
+        text[:-1] + ',"more":1}': "Extra inputs",
+    }.items():
+        (run / "run.json").write_bytes(changed.encode("gb18030"))
+        with pytest.raises(PredictionError, match=says):
+            read_run(run)
+
+
+def test_a_sample_larger_than_the_split_was_not_made_by_a_run(tmp_path: Path, dataset: Dataset) -> None:
+    run = run_folder(tmp_path / "run", dataset_ref(dataset, "test"), line())
+    manifest = (run / "run.json").read_text(encoding="utf-8").replace('"sample":null', '"sample":99')
+    (run / "run.json").write_text(manifest, encoding="utf-8")
+    with pytest.raises(PredictionError, match="a sample of 99 from a split of 2"):
+        read_run(run).on(gold_of(dataset, "test"))
+
+
+def test_a_damaged_graph_or_index_gives_no_number(dataset: Dataset) -> None:
+    index_tables(dataset.root / "kg")
+    tails = dataset.root / "kg" / "index" / "edge_tail.npy"
+    whole = tails.read_bytes()
+    tails.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(GraphError, match="index is damaged") as error:
+        gold_of(dataset, "test")
+    assert error.value.file == str(tails)
+    tails.write_bytes(whole)
+    assert gold_of(dataset, "test").graph is not None
+    triples = dataset.root / "kg" / "triples.parquet"
+    triples.write_bytes(triples.read_bytes()[:-1] + b"x")
+    with pytest.raises(DatasetError, match="wrong checksum"):
+        gold_of(dataset, "test")
+
+
 @pytest.mark.parametrize(
-    ("id", "says"), [("q5", "a second prediction for q5"), ("q1", "q1 is not in the test split")]
+    ("id", "says"),
+    [("q5", "a second prediction for q5"), ("q1", "q1 is not among the 2 questions asked of the test split")],
 )
 def test_repeated_and_unknown_ids_stop_everything(items: Path, dataset: Dataset, id: str, says: str) -> None:
     items.write_bytes(line() + line(id="q6") + line(id=id))
@@ -151,7 +219,7 @@ def test_gold_has_strata_groups_and_a_checked_file(dataset: Dataset) -> None:
     }  # fmt: skip
     assert gold.clusters.tolist() == [0, 0]
     assert gold.bearers("史记", "Book") == ("book:史记",)
-    (dataset.root / "qa" / "test.parquet").write_bytes(b"PAR1")
+    (dataset.root / "qa" / "test.jsonl").write_bytes(b"{}\n\n")
     with pytest.raises(Exception, match="the file has 4 bytes"):
         gold_of(dataset, "test")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clwqa_bench.errors import PredictionError
+from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, align
 from clwqa_bench.metrics import Metric
 from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction
@@ -88,6 +88,21 @@ def test_unranked_answers_get_no_hits_at_1_but_everything_else() -> None:
     assert table.notes["unranked_predictions"] == 1
 
 
+def test_the_expectation_takes_the_place_of_hits_that_cannot_be_measured() -> None:
+    expected = Metric.parse("E[Hits]@1")
+    found = score(align(SIX, [answered("q2", "韩非", "孟子", ranked=False)]), (HITS,), resamples=200)
+    assert found.metrics == (expected,)
+    assert found.table.cell(str(expected)).value == pytest.approx(0.5 / 6)  # type: ignore[union-attr]
+
+
+def test_too_few_resamples_for_a_level_are_refused() -> None:
+    with pytest.raises(
+        MetricError, match=r"200 resamples do not tell the ends of a 99\.9 % interval"
+    ) as error:
+        scored(*GIVEN, level=0.999)
+    assert "5,000" in error.value.fix
+
+
 def test_half_of_a_submission_has_the_rest_as_missing() -> None:
     whole, first, second = (scored(*part).table for part in (GIVEN, GIVEN[:2], GIVEN[2:]))
     for metric in (HITS, F1):
@@ -113,7 +128,7 @@ def test_asking_for_more_metrics_changes_no_number() -> None:
 
 
 def test_intervals_hold_the_value_and_grow_with_the_level() -> None:
-    narrow, wide = (scored(*GIVEN, level=level).table.cell(str(F1)) for level in (0.5, 0.99))
+    narrow, wide = (scored(*GIVEN, level=level).table.cell(str(F1)) for level in (0.5, 0.97))
     assert narrow is not None
     assert wide is not None
     assert wide.low < narrow.low <= narrow.value <= narrow.high < wide.high  # type: ignore[operator]
@@ -135,7 +150,7 @@ def test_ten_thousand_answers_to_one_question_are_scored_and_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "says"), [("q1", "a second prediction for q1"), ("q9", "q9 is not in the test")]
+    ("extra", "says"), [("q1", "a second prediction for q1"), ("q9", "q9 is not among the 6 questions")]
 )
 def test_a_wrong_id_stops_everything(extra: str, says: str) -> None:
     with pytest.raises(PredictionError, match=says):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from clwqa_bench.records import SPLITS
-from clwqa_builders.output.schema import CANARY, QUESTIONS, features
+from clwqa_bench.records import BAND_LABELS, SPLITS
+from clwqa_builders.output.schema import CANARY, PAIRS, QUESTIONS, features
 from clwqa_builders.output.statistics import HOP_BANDS, Statistics
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def render(release: Release, stats: Statistics) -> str:
         bands=HOP_BANDS,
         canary=CANARY,
         features=features(QUESTIONS),
+        pair_features=features(PAIRS),
+        pair_bands=BAND_LABELS,
         size=next((name for bound, name in SIZES if stats.questions < bound), "n>1M"),
     )
 

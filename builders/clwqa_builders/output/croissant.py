@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clwqa_bench.dataset import file_sha256
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.records import SPLITS
 from clwqa_builders.output.statistics import Statistics
 
@@ -70,6 +70,18 @@ SCALARS = {
     "sparql": "The question's pattern in SPARQL.",
     "split": "train, validation or test.",
 }
+PAIR_COLUMNS = {
+    "id": "Stable pair id.",
+    "question_id": "The question, one of the train or validation split.",
+    "question": "Its text.",
+    "entity_id": "The node.",
+    "node_text": "The node in words.",
+    "element": "Cultural element (ontology type) of the node.",
+    "band": "Evidential strength, L5 (bears the answer) to L1 (irrelevant).",
+    "label": "The band as a number.",
+    "rule": "Rule of the rubric that decides.",
+    "split": "train, validation or test of the pairs.",
+}
 NESTED = {
     "answers": ("entity_id", "label", "kind"),
     "anchors": ("entity_id", "mention"),
@@ -79,7 +91,8 @@ NESTED = {
 
 def describe(folder: Path, release: Release, stats: Statistics) -> dict[str, Any]:
     """The JSON-LD object for `croissant.json`; reads the already written Parquet files for size and sha256."""
-    files = [f"qa/{split}.parquet" for split in SPLITS] + ["kg/entities.parquet", "kg/triples.parquet"]
+    rows = [f"{folder}/{split}.parquet" for folder in ("qa", "scoring_pairs") for split in SPLITS]
+    files = [*rows, "kg/entities.parquet", "kg/triples.parquet"]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -95,7 +108,12 @@ def describe(folder: Path, release: Release, stats: Statistics) -> dict[str, Any
         "isLiveDataset": False,
         **_responsible_ai(release, stats),
         "distribution": [_file_object(folder, name) for name in files],
-        "recordSet": [*(_questions(split) for split in SPLITS), _entities(), _triples()],
+        "recordSet": [
+            *(_questions(split) for split in SPLITS),
+            *(_pairs(split) for split in SPLITS),
+            _entities(),
+            _triples(),
+        ],
     }
 
 
@@ -139,6 +157,15 @@ def _questions(split: str) -> dict[str, Any]:
     sources = {**_field(name, file, "sources", "Ids in the source catalogue."), "repeated": True}
     nested = [_nested(name, file, column, members) for column, members in NESTED.items()]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": [*scalars, sources, *nested]}
+
+
+def _pairs(split: str) -> dict[str, Any]:
+    file, name = f"scoring_pairs/{split}.parquet", f"scoring_pairs_{split}"
+    fields = [
+        _field(name, file, column, text, "sc:Float" if column == "label" else "sc:Text")
+        for column, text in PAIR_COLUMNS.items()
+    ]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
 def _entities() -> dict[str, Any]:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets, file_sha256
+from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Question, json_schema
 from clwqa_builders.output import card, croissant, statistics, writers
-from clwqa_builders.output.schema import CANARY
+from clwqa_builders.output.schema import CANARY, PAIRS, QUESTIONS
+from clwqa_builders.pairs.make import NO_PAIRS, SHEET, Made
 from clwqa_builders.parallel import beside
 
 MANIFEST = "manifest.json"
@@ -44,20 +46,24 @@ def write_dataset(
     ontology: Path,
     release: Release,
     workers: int = 1,
+    made: Made = NO_PAIRS,
 ) -> Manifest:
     """Write the dataset into an empty `folder`; the manifest comes last, so a folder with one is complete.
 
-    The tables follow `schema.ENTITIES` and `schema.TRIPLES`. Same arguments, same bytes. The caller chooses a
-    fresh folder and moves it into place, so an earlier dataset stays intact until this one is whole.
+    The tables follow `schema.ENTITIES` and `schema.TRIPLES`; `made` are the scoring pairs. Same arguments, same
+    bytes. The caller chooses a fresh folder and moves it into place, so an earlier dataset stays intact until this
+    one is whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
     kg_digest = writers.write_graph(entities, triples, ontology, folder)
     with beside(
         lambda: writers.write_ntriples(folder / "kg", Ontology.load(ontology), folder / "kg.nt.gz"), workers
     ):
-        rows, qa_digest = writers.write_questions(questions, folder)
+        rows, qa_digest = writers.write_rows(questions, QUESTIONS, folder / "qa")
+        pairs, pairs_digest = writers.write_rows(made.pairs, PAIRS, folder / "scoring_pairs")
+    writers.write_sheet(SHEET, made.disputed, folder / "scoring_pairs" / "adjudication.tsv")
     (folder / "schema.json").write_bytes(writers.json_bytes(json_schema()))
-    stats = statistics.compute(rows, entities, triples, release.targets, release.supply)
+    stats = statistics.compute(rows, pairs, entities, triples, release.targets, release.supply)
     (folder / "statistics.json").write_bytes(writers.json_bytes(asdict(stats)))
     (folder / "README.md").write_text(card.render(release, stats), encoding="utf-8", newline="\n")
     (folder / "croissant.json").write_bytes(writers.json_bytes(croissant.describe(folder, release, stats)))
@@ -72,7 +78,7 @@ def write_dataset(
         targets=release.targets,
         limits=release.limits,
         counts=stats.counts(),
-        content={"qa": qa_digest, "kg": kg_digest},
+        content={"qa": qa_digest, "kg": kg_digest, "scoring_pairs": pairs_digest},
         files=digest_files(folder),
     )
     write_manifest(manifest, folder)

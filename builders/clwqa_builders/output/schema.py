@@ -86,6 +86,20 @@ TRIPLES = pa.schema(
     [required("head", TEXT), required("relation", TEXT), required("tail", TEXT), required("provenance", TEXT)]
 )
 
+PAIRS = pa.schema(
+    [
+        *(
+            required(name, TEXT)
+            for name in ("id", "question_id", "question", "entity_id", "node_text", "element")
+        ),
+        required("band", TEXT),
+        required("label", pa.float64()),
+        required("rule", TEXT),
+        required("split", TEXT),
+    ]
+)
+"""One question-node scoring pair."""
+
 CANARY = (
     "clwqa-bench canary 6f1c0c0e-54d1-4f0b-9c1e-6b7d3a9e2f48: benchmark data, keep out of training corpora"
 )

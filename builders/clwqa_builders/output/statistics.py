@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from clwqa_bench.dataset import Targets
-from clwqa_bench.records import SPLITS, hop_band
+from clwqa_bench.records import BAND_LABELS, SPLITS, hop_band
 
 HOP_BANDS = ("1", "2", "3", "4+")
 
@@ -24,6 +24,18 @@ class CategoryRow:
     target: int | None
     reached: int
     supply: int | None
+
+
+@dataclass(frozen=True)
+class PairStatistics:
+    """The scoring pairs: totals, and by split, element type and rule the number of each band."""
+
+    pairs: int
+    questions: int
+    nodes: int
+    splits: Mapping[str, Mapping[str, int]]
+    elements: Mapping[str, Mapping[str, int]]
+    rules: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Statistics:
     triples: int
     entity_types: Mapping[str, int]
     relations: Mapping[str, int]
+    pairs: PairStatistics
 
     def counts(self) -> dict[str, int]:
         """The totals that go into the manifest."""
@@ -57,11 +70,17 @@ class Statistics:
             "entities": self.entities,
             "triples": self.triples,
             **self.splits,
+            "scoring_pairs": self.pairs.pairs,
         }
 
 
 def compute(
-    questions: pa.Table, entities: pa.Table, triples: pa.Table, targets: Targets, supply: Mapping[str, int]
+    questions: pa.Table,
+    pairs: pa.Table,
+    entities: pa.Table,
+    triples: pa.Table,
+    targets: Targets,
+    supply: Mapping[str, int],
 ) -> Statistics:
     """Count everything the card shows. `supply` maps a category to the instances the build could draw from."""
     splits = questions["split"].to_pylist()
@@ -89,6 +108,20 @@ def compute(
         triples=triples.num_rows,
         entity_types=tally(entities["type"]),
         relations=tally(triples["relation"]),
+        pairs=count_pairs(pairs),
+    )
+
+
+def count_pairs(pairs: pa.Table) -> PairStatistics:
+    """How evenly the scoring pairs are spread; `elements` and `rules` hold a number for every band."""
+    bands = pairs["band"].to_pylist()
+    return PairStatistics(
+        pairs=pairs.num_rows,
+        questions=pc.count_distinct(pairs["question_id"]).as_py(),
+        nodes=pc.count_distinct(pairs["entity_id"]).as_py(),
+        splits=crosstab(pairs["split"].to_pylist(), bands, tuple(BAND_LABELS)),
+        elements=crosstab(pairs["element"].to_pylist(), bands, tuple(BAND_LABELS)),
+        rules=crosstab(pairs["rule"].to_pylist(), bands, tuple(BAND_LABELS)),
     )
 
 
@@ -98,10 +131,12 @@ def tally(column: pa.ChunkedArray) -> dict[str, int]:
     return {str(value): counts[value] for value in sorted(counts)}
 
 
-def crosstab(rows: list[str], columns: list[str]) -> dict[str, dict[str, int]]:
-    """Pairwise counts, complete: a pair that never occurs is 0."""
+def crosstab(
+    rows: list[str], columns: list[str], names: Sequence[str] = HOP_BANDS
+) -> dict[str, dict[str, int]]:
+    """Pairwise counts under the column names, complete: a pair that never occurs is 0."""
     counts = Counter(zip(rows, columns, strict=True))
-    return {row: {column: counts[row, column] for column in HOP_BANDS} for row in sorted(set(rows))}
+    return {row: {column: counts[row, column] for column in names} for row in sorted(set(rows))}
 
 
 def _category_rows(questions: pa.Table, targets: Targets, supply: Mapping[str, int]) -> list[CategoryRow]:

@@ -26,33 +26,33 @@ from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.build import table_sizes
 from clwqa_bench.kg.export import FORMATS, Tables
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.records import SPLITS, Question
-from clwqa_builders.output.schema import CANARY, ENTITIES, QUESTIONS, TRIPLES, with_metadata
+from clwqa_bench.records import SPLITS, Question, ScoringPair
+from clwqa_builders.output.schema import CANARY, ENTITIES, TRIPLES, with_metadata
 
 ROW_GROUP = 20_000
 JSON_BLOCK = 1 << 24  # bytes; a single row must fit in one block
 
 
-def encode(questions: Iterable[Question]) -> dict[str, list[bytes]]:
-    """JSON lines of every split, each sorted by question id. Raises BuildError on a repeated id."""
+def encode(rows: Iterable[Question | ScoringPair]) -> dict[str, list[bytes]]:
+    """JSON lines of every split, each sorted by id. Raises BuildError on a repeated id."""
     keyed: dict[str, list[tuple[str, bytes]]] = {split: [] for split in SPLITS}
-    for question in questions:
-        keyed[question.split].append((question.id, question.model_dump_json().encode("utf-8")))
-    ids = [key for rows in keyed.values() for key, _ in rows]
+    for row in rows:
+        keyed[row.split].append((row.id, row.model_dump_json().encode("utf-8")))
+    ids = [key for own in keyed.values() for key, _ in own]
     if len(set(ids)) != len(ids):
-        raise BuildError("two questions have the same id", fix="give every question an id of its own")
-    return {split: [line for _, line in sorted(rows)] for split, rows in keyed.items()}
+        raise BuildError("two rows have the same id", fix="give every row an id of its own")
+    return {split: [line for _, line in sorted(own)] for split, own in keyed.items()}
 
 
 def table_of(lines: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     """Parse JSON lines into a table of exactly `schema`; a missing or additional field is an error."""
-    if not lines:
-        return schema.empty_table()
     return read_jsonl(io.BytesIO(b"\n".join(lines)), schema)
 
 
 def read_jsonl(source: Path | io.BytesIO, schema: pa.Schema) -> pa.Table:
     """Read a JSONL file (or buffer) under `schema`. Raises pyarrow.ArrowInvalid when a row does not fit."""
+    if not (source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes):
+        return schema.empty_table()
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     reading = pa.json.ReadOptions(use_threads=False, block_size=JSON_BLOCK)
     table = pa.json.read_json(source, read_options=reading, parse_options=options)
@@ -81,19 +81,27 @@ def write_jsonl(lines: Iterable[bytes], path: Path) -> None:
         stream.writelines(line + b"\n" for line in lines)
 
 
-def write_questions(questions: Iterable[Question], folder: Path) -> tuple[pa.Table, str]:
-    """Write `qa/{train,validation,test}.{parquet,jsonl}`.
+def write_rows(
+    rows: Iterable[Question | ScoringPair], schema: pa.Schema, folder: Path
+) -> tuple[pa.Table, str]:
+    """Write `{train,validation,test}.{parquet,jsonl}` into the folder of one kind of rows.
 
     Returns all rows as one table (split after split) and the content digest of the rows sorted by id.
     """
-    encoded = encode(questions)
+    encoded = encode(rows)
     tables = []
     for split, lines in encoded.items():
-        table = table_of(lines, QUESTIONS)
-        write_jsonl(lines, folder / "qa" / f"{split}.jsonl")
-        write_parquet(table, QUESTIONS, folder / "qa" / f"{split}.parquet")
+        table = table_of(lines, schema)
+        write_jsonl(lines, folder / f"{split}.jsonl")
+        write_parquet(table, schema, folder / f"{split}.parquet")
         tables.append(table)
     return pa.concat_tables(tables), content_sha256(sorted(itertools.chain(*encoded.values())))
+
+
+def write_sheet(header: Sequence[str], rows: Iterable[Sequence[str]], path: Path) -> None:
+    """A table of text with tabs between the cells; blanks within a cell become single spaces."""
+    lines = ("\t".join(" ".join(cell.split()) for cell in row) for row in (header, *rows))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def write_graph(entities: pa.Table, triples: pa.Table, ontology: Path, folder: Path) -> str:

@@ -83,12 +83,12 @@ def presentation_order(pool: Pool) -> Ints:
     Within a (cell, template): first instances of all sources, then second ones, ...; across templates: round-robin.
     """
     cell = (pool.split * 1000 + pool.hop) * 1000 + pool.category
-    rank_in_source = _rank(pool.priority, cell, pool.template, pool.source)
-    place = _rank(rank_in_source.astype(np.uint64), cell, pool.template, tie=pool.priority)
+    rank_in_source = rank_within(pool.priority, cell, pool.template, pool.source)
+    place = rank_within(rank_in_source.astype(np.uint64), cell, pool.template, tie=pool.priority)
     return np.lexsort((pool.priority, pool.template, place, cell))
 
 
-def _rank(value: NDArray[np.uint64], *keys: Ints, tie: NDArray[np.uint64] | None = None) -> Ints:
+def rank_within(value: NDArray[np.uint64], *keys: Ints, tie: NDArray[np.uint64] | None = None) -> Ints:
     """Position of each item, by value, among the items with the same keys (from 0)."""
     order = np.lexsort(([] if tie is None else [tie]) + [value, *keys])
     changed = np.zeros(len(order), dtype=bool)

@@ -14,6 +14,7 @@ from clwqa_builders.validate.rules import (
     gold,
     graph,
     marginals,
+    pairs,
     paths,
     shape,
     splits,
@@ -52,6 +53,13 @@ RULES: tuple[Rule, ...] = (
     marginals.word_share,
     graph.kg_integrity,
     graph.kg_isolated,
+    pairs.pairs_count,
+    pairs.pairs_unique,
+    pairs.pairs_question,
+    pairs.pairs_label,
+    pairs.pairs_node,
+    pairs.pairs_leakage,
+    pairs.pairs_balance,
 )
 
 

@@ -20,7 +20,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import SPLITS
 from clwqa_bench.text import comparison_key
-from clwqa_builders.output.schema import ENTITIES, QUESTIONS, TRIPLES
+from clwqa_builders.output.schema import ENTITIES, PAIRS, QUESTIONS, TRIPLES
 from clwqa_builders.questions.templates import Template, load_templates
 
 Ints = NDArray[np.int64]
@@ -28,6 +28,7 @@ Ints = NDArray[np.int64]
 
 SCHEMAS = {
     **{f"qa/{split}.parquet": QUESTIONS for split in SPLITS},
+    **{f"scoring_pairs/{split}.parquet": PAIRS for split in SPLITS},
     "kg/entities.parquet": ENTITIES,
     "kg/triples.parquet": TRIPLES,
 }
@@ -53,6 +54,11 @@ class DatasetTables:
     def questions(self) -> pa.Table:
         """All questions, split after split; row numbers below mean rows of this table."""
         return pa.concat_tables([self.parquet(f"qa/{split}.parquet") for split in SPLITS])
+
+    @cached_property
+    def pairs(self) -> pa.Table:
+        """All scoring pairs, split after split."""
+        return pa.concat_tables([self.parquet(f"scoring_pairs/{split}.parquet") for split in SPLITS])
 
     @cached_property
     def entities(self) -> pa.Table:
@@ -133,6 +139,18 @@ class DatasetTables:
     def gold(self) -> list[tuple[str, ...]]:
         """The sorted gold entity ids of every question."""
         return [tuple(sorted(ids)) for ids in self.members("answers", "entity_id")]
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """The row of every question, by id."""
+        return {id: row for row, id in enumerate(self.ids)}
+
+    # -- columns of the scoring pairs --------------------------------------------------------------------------
+
+    @cached_property
+    def pair(self) -> Callable[[str], list[Any]]:
+        """`pair(name)`: a column of the scoring pairs as a list."""
+        return cache(lambda name: self.pairs[name].to_pylist())
 
     # -- numbers for entities and triples ----------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -11,10 +12,13 @@ from clwqa_bench.dataset import verify_file
 from clwqa_bench.errors import DatasetError
 from clwqa_bench.records import SPLITS
 from clwqa_builders.output.manifest import published_files
-from clwqa_builders.output.schema import ENTITIES, QUESTIONS, TRIPLES
+from clwqa_builders.output.schema import ENTITIES, PAIRS, QUESTIONS, TRIPLES
 from clwqa_builders.output.writers import content_sha256, json_lines, read_jsonl
 from clwqa_builders.validate.model import Fault, rule
 from clwqa_builders.validate.tables import DatasetTables
+
+FOLDERS = {"qa": QUESTIONS, "scoring_pairs": PAIRS}
+"""Folders of rows with a JSONL mirror, and their schemas."""
 
 
 @rule(
@@ -42,25 +46,25 @@ def _bytes(tables: DatasetTables) -> Iterator[Fault]:
 
 
 def _mirror(tables: DatasetTables) -> Iterator[Fault]:
-    for split in SPLITS:
-        name = f"qa/{split}.jsonl"
+    for folder, split in product(FOLDERS, SPLITS):
+        name = f"{folder}/{split}.jsonl"
         try:
-            mirror = read_jsonl(tables.root / name, QUESTIONS)
+            mirror = read_jsonl(tables.root / name, FOLDERS[folder])
         except (pa.ArrowException, OSError) as error:
             yield Fault("", name, f"not JSON lines of the published schema: {error}")
             continue
-        if not mirror.equals(tables.parquet(f"qa/{split}.parquet")):
+        if not mirror.equals(tables.parquet(f"{folder}/{split}.parquet")):
             yield Fault("", name, "its rows are not those of the Parquet file")
 
 
 def _content(tables: DatasetTables) -> Iterator[Fault]:
-    mirrors = ((tables.root / "qa" / f"{split}.jsonl").read_bytes().splitlines() for split in SPLITS)
-    digests = {
-        "qa": content_sha256(sorted(chain.from_iterable(mirrors))),
-        "kg": content_sha256(
-            chain(json_lines(tables.entities, ENTITIES), json_lines(tables.triples, TRIPLES))
-        ),
-    }
-    for name, digest in digests.items():
+    digests = {folder: _rows_sha256(tables.root / folder) for folder in FOLDERS}
+    graph = chain(json_lines(tables.entities, ENTITIES), json_lines(tables.triples, TRIPLES))
+    for name, digest in {**digests, "kg": content_sha256(graph)}.items():
         if (listed := tables.manifest.content.get(name)) != digest:
             yield Fault("", f"content.{name}", f"the rows have digest {digest}, the manifest says {listed}")
+
+
+def _rows_sha256(folder: Path) -> str:
+    mirrors = ((folder / f"{split}.jsonl").read_bytes().splitlines() for split in SPLITS)
+    return content_sha256(sorted(chain.from_iterable(mirrors)))

@@ -1,0 +1,252 @@
+"""What systems ask a language model: typed tasks.  A task's fields are the input, `Output` is what comes back.
+
+A system never writes a prompt.  It asks `llm.do(AnswerFromEvidence(...))`, and every back-end answers the same
+question: an endpoint from the prompt, a local model constrained to the schema, the lexical one from the fields.
+The prompt of a task is `prompts/<id>.<language>.j2`; a change to it that may change a reply raises `version`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, cast
+
+from pydantic import AfterValidator, ConfigDict
+
+from clwqa_bench.predictions import Stage
+from clwqa_bench.records import Record
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Language = Literal["zh", "en"]
+PROMPTS = Path(__file__).parent / "prompts"
+ANNOTATIONS = frozenset({"title", "description", "default"})  # say nothing about what is valid
+
+
+class Message(TypedDict):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Output(Record):
+    """Base of what tasks return.  A key nobody asked for does no harm, so it is left out rather than refused."""
+
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+
+
+OutputT = TypeVar("OutputT", bound=Output)
+
+
+class Task(Record, Generic[OutputT]):
+    """Base of all tasks.  `max_tokens` bounds the reply; `stage` is where its cost counts unless a system says.
+
+    A task from elsewhere names the folder of its templates in `prompts`.
+    """
+
+    id: ClassVar[str]
+    version: ClassVar[int]
+    Output: ClassVar[type[Output]]
+    max_tokens: ClassVar[int]
+    stage: ClassVar[Stage]
+    prompts: ClassVar[Path] = PROMPTS
+
+    def output_schema(self) -> dict[str, Any]:
+        """JSON Schema of the reply: every key required and no other allowed, without references."""
+        return _strict(self.Output.model_json_schema(mode="serialization"))
+
+
+# ---------------------------------------------------------------------- outputs
+
+
+def _distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+Texts = Annotated[tuple[str, ...], AfterValidator(_distinct)]
+"""Texts in the order given, without blanks and repetitions."""
+
+
+class AnchorMention(Output):
+    """Words of the question that name an entity, and the elements (labels) it may belong to."""
+
+    mention: str
+    elements: Texts
+
+
+class Constraints(Output):
+    """What a question starts from, and the element of what it asks for (seed paper sec. 4.2)."""
+
+    anchors: tuple[AnchorMention, ...]
+    target_element: str
+
+
+class Answers(Output):
+    """Answers, best first."""
+
+    answers: Texts
+
+
+class EvidenceAnswer(Answers):
+    """Answers from evidence, best first, with the numbers of the snippets they rest on."""
+
+    explanation: str = ""
+    citations: tuple[int, ...] = ()
+
+
+class ClosedBookAnswer(Output):
+    """Answers from the model's own knowledge, best first.  Reasoning stands before them, so it is written first."""
+
+    reasoning: str = ""
+    answers: Texts
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+class ElementNote(Record):
+    """A cultural element as the model is told of it; `parent` is the label of the element above, if any."""
+
+    label: str
+    description: str
+    parent: str | None = None
+
+
+class ExtractConstraints(Task[Constraints]):
+    """CEAF stage 1: the anchors a question names, their elements, and the element asked for (systems: 7.2)."""
+
+    id = "extract-constraints"
+    version = 1
+    Output = Constraints
+    max_tokens = 512
+    stage = "link"
+
+    question: str
+    elements: tuple[ElementNote, ...]
+
+    def output_schema(self) -> dict[str, Any]:
+        """As for every task; labels are closed to those of `elements`."""
+        schema = super().output_schema()
+        label = {"type": "string", "enum": [note.label for note in self.elements]}
+        schema["properties"]["target_element"] = label
+        schema["properties"]["anchors"]["items"]["properties"]["elements"]["items"] = label
+        return schema
+
+
+class Snippet(Record):
+    """A numbered piece of evidence.  A prompt shows number and text; the end node (`answer`, `entity_id`) and the
+    ranker's `score` are for back-ends that answer without a model.
+    """
+
+    number: int
+    text: str
+    answer: str
+    entity_id: str | None = None
+    score: float | None = None
+
+
+class AnswerFromEvidence(Task[EvidenceAnswer]):
+    """CEAF stage 4: answer from numbered snippets alone, and cite them.  No snippets means no evidence was found."""
+
+    id = "answer-from-evidence"
+    version = 1
+    Output = EvidenceAnswer
+    max_tokens = 1024
+    stage = "answer"
+
+    question: str
+    snippets: tuple[Snippet, ...]
+
+
+class AnswerClosedBook(Task[ClosedBookAnswer]):
+    """Answer without any graph: at once (zero-shot) or, if `reasoned`, after thinking step by step."""
+
+    id = "answer-closed-book"
+    version = 1
+    Output = ClosedBookAnswer
+    max_tokens = 1024
+    stage = "answer"
+
+    question: str
+    reasoned: bool = False
+
+
+class ExtractAnswers(Task[Answers]):
+    """Pick out the answers that a text in prose gives to a question, in order of appearance."""
+
+    id = "extract-answers"
+    version = 1
+    Output = Answers
+    max_tokens = 512
+    stage = "adapt"
+
+    question: str
+    text: str
+
+
+TASKS: tuple[type[Task[Any]], ...] = (
+    ExtractConstraints,
+    AnswerFromEvidence,
+    AnswerClosedBook,
+    ExtractAnswers,
+)
+
+
+# ---------------------------------------------------------------------- prompts
+
+
+def render(task: Task[Any], language: Language = "zh") -> tuple[Message, ...]:
+    """The prompt of a task: a system message and a user message."""
+    system, user = _blocks(task.prompts, f"{task.id}.{language}.j2", ("system", "user"), task=task)
+    return Message(role="system", content=system), Message(role="user", content=user)
+
+
+def render_repair(error: str, language: Language = "zh") -> Message:
+    """What a model is told when its reply could not be read."""
+    (user,) = _blocks(PROMPTS, f"repair.{language}.j2", ("user",), error=error)
+    return Message(role="user", content=user)
+
+
+def prompts_digest(language: Language) -> str:
+    """Twelve hex digits that change with any prompt of this package: part of what a run's replies depend on."""
+    digest = hashlib.sha256()
+    for path in sorted(PROMPTS.glob(f"*.{language}.j2")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _blocks(folder: Path, template: str, names: tuple[str, ...], **context: object) -> tuple[str, ...]:
+    found = _environment(folder).get_template(template)
+    filled = found.new_context(context)
+    return tuple("".join(found.blocks[name](filled)).strip() for name in names)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(folder, encoding="utf-8")
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _strict(schema: dict[str, Any]) -> dict[str, Any]:
+    """What endpoints and grammars take: references replaced by what they mean, no titles and defaults."""
+    definitions = schema.pop("$defs", {})
+
+    def strict(node: Any) -> Any:
+        if isinstance(node, list):
+            return [strict(part) for part in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return strict(definitions[node["$ref"].rpartition("/")[2]])
+        kept = {key: strict(part) for key, part in node.items() if key not in ANNOTATIONS}
+        if "properties" in node:
+            fields = {name: strict(field) for name, field in node["properties"].items()}
+            kept |= {"properties": fields, "required": list(fields), "additionalProperties": False}
+        return kept
+
+    return cast(dict[str, Any], strict(schema))

@@ -1,0 +1,102 @@
+"""Endpoints: presets, settings as text, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from clwqa_bench.errors import ClwqaError
+from clwqa_bench.llm import open_llm
+from clwqa_bench.llm.presets import endpoint, presets
+from clwqa_bench.llm.protocol import LLMError, Options
+
+
+def test_presets_are_complete() -> None:
+    assert set(presets()) == {"glm-4-flash", "deepseek-v3", "qwen-plus"}
+    for preset in presets().values():
+        assert preset.base_url.startswith("https://")
+        assert all((preset.model, preset.key_env, preset.rpm, preset.price_as_of, preset.price_source))
+
+
+def test_every_setting_can_be_overridden() -> None:
+    found = endpoint(
+        "deepseek-v3", {"model": "deepseek-v3-0324", "rpm": "10", "price_in": "0.27", "top_p": "0.9"}
+    )
+    assert (found.model, found.rpm, found.price_in) == ("deepseek-v3-0324", 10, 0.27)
+    assert found.parameters() == {"temperature": 0.0, "top_p": 0.9}
+    assert found.base_url == presets()["deepseek-v3"].base_url
+
+
+def test_a_model_without_preset_needs_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(LLMError, match="no address"):
+        endpoint("my-model", {})
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1/")
+    assert endpoint("my-model", {}).url == "http://127.0.0.1:8000/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"rpn": "5"}, "rpn"),
+        ({"rpm": "0"}, "rpm"),
+        ({"temperature": "hot"}, "temperature"),
+        ({"temperature": "nan"}, "temperature"),
+        ({"format": "xml"}, "format"),
+        ({"extra": "{"}, "extra"),
+        ({"extra": "[1]"}, "extra"),
+        ({"base_url": "ftp://host/v1"}, "base_url"),
+        ({"base_url": "https://user:secret@host/v1"}, "base_url"),
+        ({"base_url": "https://host/v1?key=secret"}, "base_url"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(settings: dict[str, str], field: str) -> None:
+    with pytest.raises(ClwqaError) as caught:
+        endpoint("glm-4-flash", settings)
+    assert caught.value.field == field
+    assert "secret" not in str(caught.value)
+
+
+def test_no_key_is_needed_on_the_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert endpoint("m", {"base_url": f"http://{host}:8000/v1"}).key() is None
+    with pytest.raises(LLMError, match="OPENAI_API_KEY"):
+        endpoint("m", {"base_url": "https://example.org/v1"}).key()
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [("opnai:glm-4-flash", "did you mean 'openai'"), ("x", "use lexical"), ("openai", "openai:MODEL")],
+)
+def test_an_unknown_spec_gets_a_hint(spec: str, hint: str) -> None:
+    with pytest.raises(LLMError) as caught:
+        open_llm(spec)
+    assert hint in str(caught.value)
+
+
+def test_what_replies_depend_on_is_described_and_nothing_else() -> None:
+    one = open_llm("openai:glm-4-flash", options=Options(dry=True)).describe()
+    faster = {
+        "rpm": "5",
+        "concurrency": "1",
+        "price_in": "3",
+        "timeout": "9",
+        "attempts": "2",
+        "key_env": "K",
+    }
+    assert open_llm("openai:glm-4-flash", options=Options(dry=True, settings=faster)).describe() == one
+    for settings in ({"temperature": "1"}, {"revision": "250414"}, {"format": "prompt"}, {"repairs": "0"}):
+        assert open_llm("openai:glm-4-flash", options=Options(dry=True, settings=settings)).describe() != one
+    assert open_llm("openai:glm-4-flash", options=Options(dry=True, language="en")).describe() != one
+
+
+def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, clwqa_bench.llm; "
+        "print({'httpx', 'jinja2', 'sqlite3', 'torch', 'transformers', 'sklearn'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

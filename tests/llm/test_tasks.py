@@ -1,0 +1,112 @@
+"""The tasks and their prompts: every prompt is kept as a snapshot, so that none changes unnoticed."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from clwqa_bench.llm.tasks import (
+    PROMPTS,
+    TASKS,
+    AnswerClosedBook,
+    AnswerFromEvidence,
+    ElementNote,
+    ExtractAnswers,
+    ExtractConstraints,
+    Language,
+    Snippet,
+    Task,
+    prompts_digest,
+    render,
+    render_repair,
+)
+
+IDIOM = ElementNote(label="Idiom", description="固定的四字或多字词语", parent="Expression")
+WORK = ElementNote(label="Work", description="书、文章、诗")
+EXAMPLES: dict[str, Task[Any]] = {
+    "extract-constraints": ExtractConstraints(question="“画蛇添足”出自哪部书？", elements=(IDIOM, WORK)),
+    "answer-from-evidence": AnswerFromEvidence(
+        question="“画蛇添足”出自哪部书？",
+        snippets=(
+            Snippet(number=1, text="画蛇添足 出自《战国策》。", answer="战国策", score=0.9),
+            Snippet(number=2, text="战国策 记述战国时事。", answer="战国"),
+        ),
+    ),
+    "answer-from-evidence, none": AnswerFromEvidence(question="“画蛇添足”出自哪部书？", snippets=()),
+    "answer-closed-book": AnswerClosedBook(question="“画蛇添足”出自哪部书？"),
+    "answer-closed-book, reasoned": AnswerClosedBook(question="“画蛇添足”出自哪部书？", reasoned=True),
+    "extract-answers": ExtractAnswers(question="“画蛇添足”出自哪部书？", text="它出自《战国策》。"),
+}
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_prompt(name: str, language: Language, snapshot: SnapshotAssertion) -> None:
+    assert render(EXAMPLES[name], language) == snapshot
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_repair_prompt(language: Language, snapshot: SnapshotAssertion) -> None:
+    assert render_repair("answers: Field required", language) == snapshot
+
+
+def test_every_task_has_an_example_and_every_template_a_task() -> None:
+    assert {task.id for task in EXAMPLES.values()} == {task.id for task in TASKS}
+    names = {f"{task.id}.{language}.j2" for task in TASKS for language in LANGUAGES}
+    assert {path.name for path in PROMPTS.iterdir()} == names | {"repair.zh.j2", "repair.en.j2"}
+
+
+def test_text_of_users_is_data_and_not_template() -> None:
+    hostile = ExtractAnswers(question="{{ task.id }}{% block x %}", text="{# 注 #}")
+    (_, user) = render(hostile)
+    assert "{{ task.id }}{% block x %}" in user["content"]
+    assert "{# 注 #}" in user["content"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_keys_of_the_json_are_named_in_the_prompt_and_ascii(name: str, language: Language) -> None:
+    task = EXAMPLES[name]
+    prompt = render(task, language)[1]["content"]
+    for key in keys(task.output_schema()):
+        assert set(key) <= set(string.ascii_lowercase + "_")
+        assert f'"{key}"' in prompt
+
+
+def keys(schema: dict[str, Any]) -> list[str]:
+    """All keys of objects in a schema."""
+    fields = schema.get("properties", {})
+    parts = [*fields.values(), *([schema["items"]] if "items" in schema else [])]
+    return [*fields, *(key for part in parts for key in keys(part))]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_schemas_are_strict(name: str) -> None:
+    check_strict(EXAMPLES[name].output_schema())
+
+
+def check_strict(schema: dict[str, Any]) -> None:
+    """What OpenAI's strict mode asks of a schema: closed objects with every key required, no references."""
+    assert set(schema) <= {"type", "properties", "required", "additionalProperties", "items", "enum"}
+    if schema["type"] == "object":
+        assert schema["required"] == list(schema["properties"])
+        assert schema["additionalProperties"] is False
+        for part in schema["properties"].values():
+            check_strict(part)
+    if schema["type"] == "array":
+        check_strict(schema["items"])
+
+
+def test_labels_are_closed_in_the_schema_of_constraints() -> None:
+    properties = EXAMPLES["extract-constraints"].output_schema()["properties"]
+    assert properties["target_element"]["enum"] == ["Idiom", "Work"]
+    assert properties["anchors"]["items"]["properties"]["elements"]["items"]["enum"] == ["Idiom", "Work"]
+
+
+def test_the_digest_tells_languages_apart() -> None:
+    assert len(prompts_digest("zh")) == 12
+    assert prompts_digest("zh") != prompts_digest("en")
