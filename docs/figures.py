@@ -31,7 +31,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path as Walk
 from clwqa_bench.metrics.suite import HEADLINE
 from clwqa_bench.records import SPLITS, hop_band
-from clwqa_bench.report.names import interval, percent
+from clwqa_bench.report.names import AGREE_MARK, interval, percent
 from clwqa_bench.report.results import title_of
 from clwqa_bench.runner import run
 from clwqa_bench.runs import gold_of, read_run
@@ -340,7 +340,7 @@ def _scores(built: Built, columns: Sequence[tuple[str, str, str]]) -> str:
     return (
         f"{shown}\n\nPer cent, with 95 % intervals (10,000 resamples of fact groups); {count_:,} questions of the "
         f"{ref.split} split of {ref.name} {ref.version}, metric suite {built.runs[0].table.suite}, "
-        "policy `alias,text>=0.8`. No language model took part."
+        f"policy `alias,text>=0.8`; {AGREE_MARK}: all resamples agree. No language model took part."
     )
 
 

@@ -1,4 +1,4 @@
-"""A dataset small enough to read: seven questions and seven scoring pairs over 22 entities, all written by hand.
+"""A dataset small enough to read: seven questions and eight scoring pairs over 22 entities, all written by hand.
 
 `write(folder)` makes the valid dataset; `write(folder, questions=..., triples=...)` one with a part exchanged.
 """
@@ -266,6 +266,7 @@ PAIRED = (
     ("train", "q3", "period:战国", "period-of-person"),
     ("train", "q3", "person:司马迁", "same-type"),
     ("train", "q3", "person:韩非", "answer"),
+    ("validation", "q7", "chapter:史记/项羽本纪", "path-provenance"),
     ("test", "q4", "book:史记", "elsewhere"),
     ("test", "q4", "category:customs_practices", "category-of-word"),
     ("test", "q4", "expl:2", "answer"),
@@ -291,7 +292,7 @@ RELEASE = Release(
     targets=Targets(
         hops={"1": 2, "2": 2, "3": 2, "4+": 1},
         categories={"history_geography": 6, "customs_practices": 1},
-        pairs={"train": 4, "test": 3},
+        pairs={"train": 4, "validation": 1, "test": 3},
     ),
     limits=Limits(template_share=1.0, questions_per_word=3),
     supply={"history_geography": 12},

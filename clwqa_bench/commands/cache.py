@@ -68,7 +68,7 @@ def clear(
 def explain(
     request: Annotated[
         Path | None,
-        typer.Argument(metavar="[REQUEST]", help='A JSON file {"task": ID, "input": {...}, "llm": {...}}.'),
+        typer.Argument(metavar="REQUEST", help='A JSON file {"task": ID, "input": {...}, "llm": {...}}.'),
     ] = None,
     run: Annotated[
         Path | None, typer.Option(help="A run folder, whose model and settings are meant.")
@@ -141,7 +141,7 @@ def _explain(replies: ReplyCache, asked: dict[str, Any]) -> dict[str, Any]:
     """Explain one request, given as `{"task", "input", "llm"}`."""
     from clwqa_bench.llm.openai import request_of
     from clwqa_bench.llm.presets import FORMATS
-    from clwqa_bench.llm.tasks import TASKS
+    from clwqa_bench.llm.tasks import TASKS, render
 
     llm = asked["llm"]
     kinds = {task.id: task for task in TASKS}
@@ -150,7 +150,7 @@ def _explain(replies: ReplyCache, asked: dict[str, Any]) -> dict[str, Any]:
         format = llm["format"]
         if format == "auto":
             format = replies.format(llm["endpoint"], llm["model"]) or FORMATS[0]
-        request = request_of(task, llm, llm["language"], llm["repeat"], format)
+        request = request_of(task, render(task, llm["language"]), llm, llm["repeat"], format)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

@@ -54,15 +54,15 @@ def open_runs(
 
     Raises PredictionError when the runs were asked different splits or other questions than the dataset's.
     """
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for path in paths if resolved.count(path.resolve()) > 1]:
+        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
     gc.disable()  # the records read stay to the end, when the process ends too: looking for cycles only takes time
     runs = [read_run(path) for path in paths]
     asked = split or _split_of(runs)
     if asked not in SPLITS:
         raise PredictionError(f"there is no split {asked!r}", fix=f"use one of {', '.join(SPLITS)}")
     gold = gold_of(Dataset.open(dataset, verify=False), asked)
-    resolved = [path.resolve() for path in paths]
-    if twice := [path for path in paths if resolved.count(path.resolve()) > 1]:
-        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
     opened = []
     titles = distinct_titles([(run.title, run.path) for run in runs])
     for title, run in zip(titles, runs, strict=True):
@@ -73,10 +73,7 @@ def open_runs(
 
 
 def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
-    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path.
-
-    Raises PredictionError when a run is named twice.
-    """
+    """Titles that tell runs apart: where two have the same, the name of the folder is added, or its whole path."""
     titles = [title for title, _ in runs]
     for added in (lambda path: path.name, str):
         repeated = {title for title in titles if titles.count(title) > 1}
@@ -84,8 +81,6 @@ def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
             f"{name} ({added(path)})" if title in repeated else title
             for title, (name, path) in zip(titles, runs, strict=True)
         ]
-    if twice := [title for title in titles if titles.count(title) > 1]:
-        raise PredictionError(f"{twice[0]} is named twice", fix="name every run once")
     return titles
 
 

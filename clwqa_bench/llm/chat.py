@@ -23,6 +23,9 @@ from clwqa_bench.llm.protocol import Activity, LLMError, ReplyStatus
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a response that are read; the rest is left where it is."""
 
+SHORTEST_KEY = (
+    8  # characters; anything shorter is a placeholder, such as "none" for a server that needs no key
+)
 UNREACHABLE = "no connection"
 MESSAGE = 300  # characters of an endpoint's error message that are passed on
 REFUSED_FINISH = frozenset({"content_filter", "sensitive"})
@@ -75,7 +78,7 @@ class Chat:
         self.served = self._reached = False
         self._endpoint, self._limiter, self._activity, self._clock = endpoint, limiter, activity, clock
         self._rng = random.Random(seed)
-        self._key = key
+        self._secret = key if key and len(key) >= SHORTEST_KEY else None
         headers = {"User-Agent": f"clwqa-bench/{__version__}", "Accept": "application/json"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -172,7 +175,7 @@ class Chat:
         )
 
     def _clean(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        return text.replace(self._secret, "[key]") if self._secret else text
 
 
 async def _content(response: httpx.Response) -> bytes | None:

@@ -22,7 +22,6 @@ from clwqa_bench.llm.presets import FORMATS, Endpoint, Format, endpoint
 from clwqa_bench.llm.protocol import NOTHING, Estimate, Options, Reply, ReplyStatus
 from clwqa_bench.llm.tasks import (
     TASKS,
-    Language,
     Message,
     OutputT,
     Task,
@@ -44,13 +43,13 @@ def open_openai(name: str, resources: Resources | None, options: Options) -> Ope
 
 
 def request_of(
-    task: Task[Any], identity: Mapping[str, Any], language: Language, repeat: int, format: Format
+    task: Task[Any], messages: tuple[Message, ...], identity: Mapping[str, Any], repeat: int, format: Format
 ) -> Request:
     """The request a task makes at an endpoint of that identity (`Endpoint.identity`, or what a run.json says)."""
     return Request(
         task=task.id,
         version=task.version,
-        messages=render(task, language),
+        messages=messages,
         endpoint=identity["endpoint"],
         model=identity["model"],
         revision=identity["revision"],
@@ -61,8 +60,9 @@ def request_of(
 
 
 def parameters_of(task: Task[Any], identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's parameters for a task, as sent."""
-    return {"max_tokens": identity["max_tokens"] or task.max_tokens, **identity["parameters"]}
+    """The model's parameters for a task, as sent; a null among the user's own leaves one out."""
+    merged = {"max_tokens": identity["max_tokens"] or task.max_tokens, **identity["parameters"]}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def response_format(task: Task[Any], format: Format) -> dict[str, Any] | None:
@@ -77,14 +77,20 @@ def response_format(task: Task[Any], format: Format) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class Talk(Generic[OutputT]):
-    """The conversation about one task: what is said next, and what it has taken since it began."""
+    """The conversation about one task: its prompt, what a repair adds to it, and what it has taken so far."""
 
     task: Task[OutputT]
-    messages: tuple[Message, ...]
+    prompt: tuple[Message, ...]
+    repair: tuple[Message, ...] = ()
     raw: str = ""
     attempts: int = 0
     used: Estimate = NOTHING
     began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is sent next."""
+        return (*self.prompt, *self.repair)
 
     def usage(self, *, cached: int = 0) -> StageUsage:
         """As one call."""
@@ -111,7 +117,7 @@ class OpenAI:
         self.endpoint, self.options = endpoint, options
         self._activity = options.activity
         self._budget = Budget(options.limits)
-        self._cache = ReplyCache(options.cache) if options.cache else None
+        self._cache = ReplyCache(options.cache) if options.cache and not options.dry else None
         self._negotiation = asyncio.Lock()
         self._identity = endpoint.identity()
         self._format = self._known_format()
@@ -156,7 +162,7 @@ class OpenAI:
 
     async def _converse(self, talk: Talk[OutputT]) -> Reply[OutputT]:
         """Ask, and send back what cannot be read, as often as is allowed."""
-        prompt, problem = talk.messages, ""
+        problem = ""
         for turn in range(1 + self.endpoint.repairs):
             worst = self._worst(talk)
             if reason := self._budget.reserve(worst):
@@ -182,7 +188,7 @@ class OpenAI:
             problem = found.error
             if len(outcome.text) > MAX_TEXT:
                 break
-            talk.messages = (*prompt, *_returned(talk.raw), render_repair(problem, self.options.language))
+            talk.repair = (*_returned(talk.raw), render_repair(problem, self.options.language))
         return talk.failed("unparsed", problem)
 
     async def _ask(self, talk: Talk[Any], worst: Estimate) -> Completion | Failure:
@@ -242,14 +248,14 @@ class OpenAI:
 
     # ------------------------------------------------------------------ cache
 
-    def _request(self, task: Task[Any]) -> Request | None:
-        """What a task's reply is kept under; None while it is not known how to ask this endpoint."""
+    def _request(self, talk: Talk[Any]) -> Request | None:
+        """What a reply is kept under; None while it is not known how to ask this endpoint."""
         if self._cache is None or self._format is None:
             return None
-        return request_of(task, self._identity, self.options.language, self.options.repeat, self._format)
+        return request_of(talk.task, talk.prompt, self._identity, self.options.repeat, self._format)
 
     def _from_cache(self, talk: Talk[OutputT]) -> Reply[OutputT] | None:
-        request = self._request(talk.task)
+        request = self._request(talk)
         stored = self._cache.get(request) if self._cache and request else None
         if stored is None:
             return None
@@ -262,7 +268,7 @@ class OpenAI:
         return Reply("ok", value, stored.raw, talk.usage(cached=1), cached=True)
 
     def _keep(self, talk: Talk[OutputT], value: OutputT) -> None:
-        request = self._request(talk.task)
+        request = self._request(talk)
         if self._cache and request:
             used = talk.used
             stored = Stored(value.model_dump_json(), talk.raw, used.tokens_in, used.tokens_out)

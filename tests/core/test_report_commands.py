@@ -146,4 +146,4 @@ def test_compare_refuses_runs_on_other_questions(
 
 def test_compare_needs_two_runs(here: Path, cli: Callable[..., Any]) -> None:
     assert cli("compare", "good", *DATA).code == 2
-    assert "named twice" in cli("compare", "good", "good", *DATA).err
+    assert "named twice" in cli("compare", "good", "./good", *DATA).err

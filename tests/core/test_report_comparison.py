@@ -133,10 +133,5 @@ def test_runs_of_the_same_name_are_told_apart(runs: list[tuple[str, str]], title
     assert distinct_titles([(title, Path(path)) for title, path in runs]) == titles
 
 
-def test_a_run_named_twice_is_an_error() -> None:
-    with pytest.raises(PredictionError, match="named twice"):
-        distinct_titles([("a", Path("x")), ("a", Path("x"))])
-
-
 def replace_version(ref: DatasetRef) -> DatasetRef:
     return ref.model_copy(update={"version": "2.0.0"})

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from syrupy.assertion import SnapshotAssertion
 
-from clwqa_bench.comparison import Family, Pair
 from clwqa_bench.commands.compare import draw
+from clwqa_bench.comparison import Family, Pair
 from clwqa_bench.errors import MetricError
 from clwqa_bench.predictions import RunManifest
 from clwqa_bench.report import latex, markdown
@@ -160,9 +160,9 @@ def test_no_number_of_a_score_is_cut_in_a_narrow_window(width: int) -> None:
     scores = ceaf()
     text = shown(render(scores), width, soft_wrap=True)
     assert "…" not in text
-    for cell in scores.cells:
-        assert {percent(cell.value), count(cell.n)} <= set(text.split())
-        assert interval(cell.low, cell.high) in text
+    for number in scores.cells:
+        assert {percent(number.value), count(number.n)} <= set(text.split())
+        assert interval(number.low, number.high) in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 240])

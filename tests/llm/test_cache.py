@@ -16,7 +16,7 @@ from clwqa_bench.dataset import Dataset
 from clwqa_bench.llm.cache import ReplyCache
 from clwqa_bench.llm.openai import request_of
 from clwqa_bench.llm.protocol import Limits
-from clwqa_bench.llm.tasks import ExtractAnswers
+from clwqa_bench.llm.tasks import ExtractAnswers, render
 from clwqa_bench.predictions import RunManifest
 from clwqa_bench.runs import dataset_ref
 from tests import tiny_dataset as tiny
@@ -194,7 +194,7 @@ def test_explain_says_hit_or_which_part_of_the_key_is_different(
     assert missed["hit"] is False
     assert [difference["field"] for difference in missed["differs"]] == ["messages", "revision"]
     with ReplyCache(file) as cache:
-        assert missed["nearest"] == request_of(TASK, llm.describe(), "zh", 0, "json_object").key
+        assert missed["nearest"] == request_of(TASK, render(TASK), llm.describe(), 0, "json_object").key
         assert cache.inputs(TASK.question) == [{"task": TASK.id, "input": TASK.model_dump(mode="json")}]
 
 
@@ -224,7 +224,7 @@ def test_explain_without_anything_kept(server: Server, file: Path, tmp_path: Pat
     do(llm)
     with ReplyCache(file) as cache:
         cache.clear()
-        found = cache.explain(request_of(TASK, llm.describe(), "zh", 0, "json_object"))
+        found = cache.explain(request_of(TASK, render(TASK), llm.describe(), 0, "json_object"))
     assert (found.hit, found.nearest, found.differs) == (False, None, ())
 
 

@@ -6,6 +6,8 @@ import asyncio
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clwqa_bench.llm.limits import Budget, Limiter, backoff, count_tokens, retry_after
 from clwqa_bench.llm.protocol import Activity, Estimate, Limits
@@ -100,6 +102,28 @@ def test_a_budget_sets_aside_the_worst_and_gets_back_what_was_not_used() -> None
     assert budget.reserve(worst) is None
     budget.settle(worst, None)
     assert (budget.calls, budget.spent) == (1, Estimate(20, 10))
+
+
+@given(
+    limit=st.integers(0, 300),
+    steps=st.lists(st.tuples(st.integers(1, 60), st.integers(0, 100), st.integers(0, 9)), max_size=30),
+)
+def test_whatever_is_under_way_together_stays_within_the_budget(
+    limit: int, steps: list[tuple[int, int, int]]
+) -> None:
+    budget = Budget(Limits(tokens=limit))
+    open_calls: list[tuple[Estimate, Estimate]] = []
+    used = 0
+    for worst, percent, settled in steps:
+        if budget.reserve(Estimate(worst, 0)) is None:
+            open_calls.append((Estimate(worst, 0), Estimate(worst * percent // 100, 0)))
+        for _ in range(min(settled, len(open_calls))):
+            used += open_calls[0][1].tokens_in
+            budget.settle(*open_calls.pop(0))
+        assert used + sum(call[1].tokens_in for call in open_calls) <= limit
+    for call in open_calls:
+        budget.settle(*call)
+    assert budget.spent.tokens_in == used + sum(call[1].tokens_in for call in open_calls)
 
 
 @pytest.mark.parametrize("limits", [Limits(calls=0), Limits(tokens=0), Limits(cost=0.0)])

@@ -70,6 +70,13 @@ def test_what_is_sent(server: Server) -> None:
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
+def test_null_leaves_a_parameter_out(server: Server) -> None:
+    do(backend(server, extra='{"temperature": null, "max_tokens": null, "max_completion_tokens": 900}'))
+    sent = server.requests[0]
+    assert sent["max_completion_tokens"] == 900
+    assert not {"temperature", "max_tokens"} & sent.keys()
+
+
 # ---------------------------------------------------------------------- retries
 
 
@@ -107,11 +114,9 @@ def test_a_timeout_covers_the_whole_response(server: Server, act: Act) -> None:
     ("act", "status"), [(fails(500, "overloaded"), "error"), (drips, "timeout"), (breaks_off, "error")]
 )
 def test_attempts_are_bounded(server: Server, act: Act, status: str) -> None:
-    server.script(says(GOOD))
     server.always = act
-    first, last = do_in_turn(backend(server, attempts=3, timeout=0.1, concurrency=1), TASK, OTHER)
-    assert first.status == "ok"
-    assert (last.status, last.usage.attempts, last.value, bool(last.error)) == (status, 3, None, True)
+    (reply,) = do(backend(server, attempts=3, timeout=0.1))
+    assert (reply.status, reply.usage.attempts, reply.value, bool(reply.error)) == (status, 3, None, True)
 
 
 def test_waits_as_long_as_retry_after_says_in_seconds_or_until_a_date(server: Server) -> None:
@@ -145,7 +150,7 @@ def test_does_not_wait_for_hours(server: Server) -> None:
 # ---------------------------------------------------------------------- faults of everybody's
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("status", [301, 401, 402, 403, 404])
 def test_what_no_request_survives_is_an_error_that_names_the_variable_and_not_the_key(
     server: Server, status: int
 ) -> None:
@@ -353,3 +358,10 @@ def test_the_key_stays_out_of_everything_that_is_kept(
     seen = repr(replies) + repr(llm.describe()) + repr(llm.options) + "".join(capsys.readouterr())
     assert KEY.encode() not in kept
     assert KEY not in seen
+
+
+def test_a_placeholder_of_a_key_is_no_secret(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    server.script(says('{"answers": ["none"]}'))
+    (reply,) = do(backend(server))
+    assert reply.value == Answers(answers=("none",))
