@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat, StringConstraints, field_validator, model_validator
 
 from clwqa_bench.records import Record, TripleRef
+from clwqa_bench.text import shows
 
 PREDICTION_SCHEMA = 1
 """Layout of prediction lines and run manifests; raised by any change a reader could notice."""
@@ -48,7 +49,7 @@ class PredictedAnswer(Record):
     @field_validator("text")
     @classmethod
     def _visible(cls, text: str) -> str:
-        if not any(character.isprintable() and not character.isspace() for character in text):
+        if not shows(text):
             raise ValueError("the answer shows nothing")
         return text
 

@@ -52,6 +52,11 @@ _QUOTE = re.compile(rf"\"|'(?:(?<![^\W{_CJK}]')|(?![^\W{_CJK}]))")  # not the ap
 _LEADING = re.compile(rf"(?:[{_OUTER.replace('.', '')}]|\.{{2,}}|[.-](?![.a-z0-9]))+")  # not of .5, .net, -5
 
 
+def shows(text: str) -> bool:
+    """Whether a reader would see anything at all: one character that is neither white space nor invisible."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
 def comparison_key(text: str) -> str:
     """The form of ``text`` that is compared: total, idempotent, and empty only if ``text`` shows nothing.
 

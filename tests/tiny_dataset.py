@@ -346,7 +346,8 @@ def write(
     """Write a dataset with a correct manifest for whatever it is given; pairs not given are those of PAIRED."""
     questions, entities = tuple(questions), tuple(entities)
     if pairs is None:
-        pairs = tuple(pair(*row, questions, entities) for row in PAIRED)
+        asked = {question.id for question in questions}
+        pairs = tuple(pair(*row, questions, entities) for row in PAIRED if row[1] in asked)
     tables = entity_table(entities), triple_table(triples)
     made = Made(tuple(pairs), (("q4/expl:2", "q4", "expl:2", "", "", "L5 answer; L2 ...", "L5", "answer"),))
     return write_dataset(folder, questions, *tables, DEFAULT_PATH, release, made=made)

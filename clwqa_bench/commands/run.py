@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -40,7 +41,7 @@ def run(
 
     Example: clwqa-bench run kg-lookup --sample 200 --out runs/kg-lookup
     """
-    under_test = load_system(system, dict(map(_key_and_value, settings or ())))
+    under_test = load_system(system, _settings(settings or ()))
     try:
         summary = runner.run(under_test, Dataset.open(dataset), split, out, seed=seed, sample=sample)
     except KeyboardInterrupt:
@@ -53,11 +54,16 @@ def run(
         raise typer.Exit(1)
 
 
-def _key_and_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
-    return key, value
+def _settings(texts: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
+        if key in found:
+            raise typer.BadParameter(f"{key} is set twice", param_hint="--set")
+        found[key] = value
+    return found
 
 
 def _draw(summary: runner.Summary) -> Text:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from clwqa_bench.foreign.reading import parse
 from clwqa_bench.matching import key_of
 from clwqa_bench.predictions import PredictedAnswer, Prediction, Status
+from clwqa_bench.text import shows
 
 Native = Literal["json", "braces", "lines", "prose"]
 Output = str | tuple[str, ...]
@@ -144,12 +145,7 @@ def _answer_field(data: Any) -> Any:
 
 def _said(texts: Iterable[str]) -> tuple[str, ...]:
     """Texts that show something and do not say that there is no answer."""
-    return tuple(text for one in texts if _is_visible(text := one.strip()) and key_of(text) not in NOTHING)
-
-
-def _is_visible(text: str) -> bool:
-    """Whether a text shows something, without which it is no PredictedAnswer."""
-    return any(character.isprintable() and not character.isspace() for character in text)
+    return tuple(text for one in texts if shows(text := one.strip()) and key_of(text) not in NOTHING)
 
 
 def _after_mark(text: str) -> str:

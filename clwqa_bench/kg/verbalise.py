@@ -72,8 +72,12 @@ def _details(entity: Entity) -> list[str]:
 
 def _other_names(entity: Entity) -> list[str]:
     """Aliases that a reader would call other names: not in Latin letters, not the label differently punctuated."""
-    known = comparison_key(entity.label)
-    return [alias for alias in entity.aliases if not alias.isascii() and comparison_key(alias) != known]
+    known = _letters(entity.label)
+    return [alias for alias in entity.aliases if not alias.isascii() and _letters(alias) != known]
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, comparison_key(name)))
 
 
 def _year(year: str) -> str:

@@ -23,15 +23,14 @@ from clwqa_bench.llm.protocol import Activity, LLMError, ReplyStatus
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a response that are read; the rest is left where it is."""
 
-SHORTEST_KEY = (
-    8  # characters; anything shorter is a placeholder, such as "none" for a server that needs no key
-)
+SHORTEST_KEY = 8  # characters; anything shorter is a placeholder for servers that need none
 UNREACHABLE = "no connection"
 MESSAGE = 300  # characters of an endpoint's error message that are passed on
 REFUSED_FINISH = frozenset({"content_filter", "sensitive"})
 REFUSED_CODES = frozenset({"content_filter", "data_inspection_failed", "1301"})
 BROKE_CODES = frozenset({"insufficient_quota", "arrearage", "1113"})
 QUESTION_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
+"""What vendors call a reply stopped by their filter, an account without balance, and a prompt that is too long."""
 
 
 @dataclass(frozen=True, slots=True)

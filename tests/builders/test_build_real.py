@@ -20,7 +20,7 @@ from tests.process import PLAIN_C, digests, finish, limit_files, run, start
 
 pytestmark = pytest.mark.slow
 
-STAGES = ("parse", "graph", "questions", "dataset", "validation")
+STAGES = ("parse", "graph", "questions", "pairs", "dataset", "validation")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,7 @@ DEATHS: tuple[tuple[str, Callable[[Path, str], None]], ...] = (
     ("graph", while_writing("index.partial/*")),
     ("questions", at_once),
     ("questions", a_second_later),
+    ("pairs", at_once),
     ("dataset", at_once),
     ("dataset", while_writing("dataset/qa/*")),
     ("validation", at_once),

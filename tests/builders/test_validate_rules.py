@@ -193,6 +193,9 @@ def pairs(*changes: tuple[int, dict[str, Any]], targets: dict[str, int] | None =
     return lambda folder: tiny.write(folder, pairs=made, release=replace(tiny.RELEASE, targets=wanted))
 
 
+ONE_MORE = {"train": 5, "validation": 1, "test": 3}
+
+
 def other_node(entity: str, rule: str = "answer") -> dict[str, Any]:
     """The fields of a pair that depend on its node."""
     made = tiny.pair("train", "q3", entity, rule)
@@ -281,10 +284,10 @@ DAMAGES: list[tuple[str, str, Damage]] = [
      lambda folder: tiny.write(folder, entities=[*tiny.ENTITY_ROWS, tiny.entity("word:龙马精神", "Idiom")])),
     ("files-match-manifest", "a mirror of pairs with another label",
      resigned(edited("scoring_pairs/test.jsonl", '"label":0.9', '"label":0.7'))),
-    ("pairs-count", "one pair too few", pairs(targets={"train": 5, "validation": 1, "test": 3})),
+    ("pairs-count", "one pair too few", pairs(targets=ONE_MORE)),
     ("pairs-count", "a split nobody wanted", pairs(targets={"train": 4, "test": 3})),
     ("pairs-unique", "one question and node, two labels",
-     pairs((8, {"id": "again", "band": "L4", "label": 0.7, "rule": "sibling-word"}), targets={"train": 5, "validation": 1, "test": 3})),
+     pairs((8, {"id": "again", "band": "L4", "label": 0.7, "rule": "sibling-word"}), targets=ONE_MORE)),
     ("pairs-question", "a question of the test split",
      pairs((0, about("q5", id="q5/book")), (1, about("q5")), (2, about("q5")), (3, about("q5")))),
     ("pairs-question", "a question nobody asked", pairs((2, {"question_id": "q9"}))),
@@ -301,7 +304,7 @@ DAMAGES: list[tuple[str, str, Damage]] = [
      pairs((5, {**other_node("word:守株待兔", "elsewhere"), "id": "q4/word"}))),
     ("pairs-leakage", "an explanation of a test question", pairs((2, other_node("word:四面楚歌", "elsewhere")))),
     ("pairs-balance", "a band left out",
-     pairs((8, other_node("book:史记", "same-type")), targets={"train": 5, "validation": 1, "test": 3})),
+     pairs((8, other_node("book:史记", "same-type")), targets=ONE_MORE)),
 ]  # fmt: skip
 
 

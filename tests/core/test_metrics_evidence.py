@@ -81,7 +81,7 @@ def test_one_of_several_derivations_is_enough(
 
 
 def test_one_derivation_is_asked_for_also_where_nothing_is_shown() -> None:
-    """Of the two derivations of 3 triples, 4 triples in all, one counts: the shorter would, had they one."""
+    """Three derivations of 4, 3 and 3 triples: a shortest one is what is missing."""
     longer = standard(SOURCE, "book compiledBy 刘羲叟", "刘羲叟 studentOf 欧阳修", BY_OUYANG[1])
     question = replace(
         TWO_WAYS,

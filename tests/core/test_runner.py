@@ -317,7 +317,9 @@ def test_killed_anywhere_the_same_call_ends_with_the_same_run(
 def test_an_interrupt_is_heard_between_questions_and_the_run_goes_on_later(
     dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]]
 ) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where tests run in the background
     try:
         with pytest.raises(KeyboardInterrupt):
             ask(dataset, tmp_path / "run", Dice(act=lambda: signal.raise_signal(signal.SIGINT)))

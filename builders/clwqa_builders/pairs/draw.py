@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from clwqa_bench.errors import BuildError
 from clwqa_bench.records import BAND_LABELS, Band
@@ -12,7 +13,7 @@ from clwqa_builders.pairs.asked import Asked, hashed
 from clwqa_builders.pairs.rubric import Rule
 
 PER_QUESTION = 8
-PER_BAND = 2  # of one question
+PER_BAND = 3  # of one question
 PER_NODE = 12  # of one part
 
 
@@ -48,11 +49,12 @@ def draw(
     A band that the supply cannot fill is made up by the others. Raises BuildError when all together are short.
     """
     taking = _Taking(text_of)
-    waiting = {band: _in_turn([c for c in candidates if c.band == band], seed) for band in BAND_LABELS}
+    in_order = sorted(candidates, key=lambda c: hashed(seed, "draw", c.asked.id, c.entity))
+    waiting = {band: _in_turn([c for c in in_order if c.band == band], taking.may) for band in BAND_LABELS}
     for band, quota in sorted(quotas(size).items()):
-        taking.take(waiting[band], quota)
+        taking.take(islice(waiting[band], quota))
     for band in sorted(waiting):
-        taking.take(waiting[band], size - len(taking.chosen))
+        taking.take(islice(waiting[band], size - len(taking.chosen)))
     if len(taking.chosen) < size:
         raise BuildError(
             f"only {len(taking.chosen):,} of {size:,} scoring pairs can be drawn",
@@ -68,32 +70,34 @@ class _Taking:
         self.chosen: list[Candidate] = []
         self._text_of = text_of
         self._told: set[tuple[str, str]] = set()
-        self._uses: Counter[object] = Counter()
+        self._uses: Counter[Hashable] = Counter()
 
-    def take(self, coming: Iterator[Candidate], count: int) -> None:
-        goal = len(self.chosen) + count
-        while len(self.chosen) < goal and (candidate := next(coming, None)):
-            asked, band = candidate.asked.id, candidate.band
-            caps = {asked: PER_QUESTION, (asked, band): PER_BAND, (candidate.entity, "node"): PER_NODE}
-            if any(self._uses[key] >= cap for key, cap in caps.items()):
-                continue
-            if (told := (asked, self._text_of(candidate.entity))) in self._told:
-                continue
-            self._told.add(told)
-            self._uses.update(list(caps))
+    def may(self, candidate: Candidate) -> bool:
+        """Whether the caps and the texts already chosen allow one more."""
+        open_still = all(self._uses[key] < cap for key, cap in _caps(candidate).items())
+        return open_still and (candidate.asked.id, self._text_of(candidate.entity)) not in self._told
+
+    def take(self, coming: Iterable[Candidate]) -> None:
+        for candidate in coming:
+            self._told.add((candidate.asked.id, self._text_of(candidate.entity)))
+            self._uses.update(list(_caps(candidate)))
             self.chosen.append(candidate)
 
 
-def _in_turn(candidates: Sequence[Candidate], seed: int) -> Iterator[Candidate]:
+def _caps(candidate: Candidate) -> dict[Hashable, int]:
+    asked = candidate.asked.id
+    return {asked: PER_QUESTION, (asked, candidate.band): PER_BAND, (candidate.entity, "node"): PER_NODE}
+
+
+def _in_turn(candidates: Sequence[Candidate], may: Callable[[Candidate], bool]) -> Iterator[Candidate]:
     """One candidate of each element type in turn; within a type of each rule, and there of each template.
 
     Irrelevant nodes are so plentiful of every type that the rules come first there: as many hard ones of each kind
-    as easy ones.
+    as easy ones. ``may`` is asked when it is a candidate's turn.
     """
     drawn = any(candidate.rules[0].entry.draw for candidate in candidates)
     first = (_rule, _element) if drawn else (_element, _rule)
-    in_order = sorted(candidates, key=lambda c: hashed(seed, "draw", c.asked.id, c.entity))
-    return _nested(in_order, (*first, _template))
+    return _nested(candidates, (*first, _template), may)
 
 
 def _element(candidate: Candidate) -> str:
@@ -109,14 +113,16 @@ def _template(candidate: Candidate) -> str:
 
 
 def _nested(
-    candidates: Sequence[Candidate], keys: Sequence[Callable[[Candidate], str]]
+    candidates: Sequence[Candidate],
+    keys: Sequence[Callable[[Candidate], str]],
+    may: Callable[[Candidate], bool],
 ) -> Iterator[Candidate]:
     if not keys:
-        return iter(candidates)
+        return filter(may, candidates)
     cells: defaultdict[str, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         cells[keys[0](candidate)].append(candidate)
-    return _round_robin([_nested(cells[key], keys[1:]) for key in sorted(cells)])
+    return _round_robin([_nested(cells[key], keys[1:], may) for key in sorted(cells)])
 
 
 def _round_robin(queues: Sequence[Iterator[Candidate]]) -> Iterator[Candidate]:

@@ -1,8 +1,8 @@
 """Irrelevant nodes: drawn by seeded hashes among what no rule claims, the hard ones close to the gold in their letters.
 
-A node may only be called irrelevant when the graph would have said otherwise: a work is no negative next to its own
-chapters, a period none within or around one that is claimed, and kinds of which the graph knows nothing around a
-question (its period, its category) give none at all.
+A node may only be called irrelevant when the graph would have said otherwise: a chapter of a gold work is no negative,
+nor is a record that names it, nor a period within or around one that is claimed; and where the graph knows no period
+or category around a question, no period or category is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clwqa_bench.kg.memory import MemoryGraph
-from clwqa_bench.kg.protocol import Direction
 from clwqa_builders.pairs.asked import Asked, hashed
 from clwqa_builders.pairs.nodes import Nodes, Pool
 from clwqa_builders.pairs.rubric import Draw
@@ -23,9 +22,10 @@ OF_WORD: Mapping[str, tuple[str, ...]] = {
     "Allusion": ("hasAllusion",),
     "Source": ("hasCitation", "hasExample"),
 }
-TRIES = 12
-OVERLAP = 0.15
+TRIES = 12  # draws per node wanted before it is given up
+OVERLAP = 0.15  # of the character pairs of two explanations, above which they may mean the same
 EMPTY_PHRASES = "比喻形容泛指表示某人事物后来多用于作为原意指的是一种"
+"""The character pairs of this string say nothing about a meaning."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,16 @@ class Negatives:
             return not self._same_meaning(node)
         if way == "other-unit":
             return True
+        if kind in nodes.telling and self._names_gold(node):
+            return False
         return self._near.isdisjoint(
             self.graph.neighbours(node, ("partOf", "citesWork", "inContentUnit"), "out")
         )
+
+    def _names_gold(self, node: str) -> bool:
+        """Whether a record, passage or unit has the name of a gold work or person in its own."""
+        label = self.graph.label(node)
+        return any(name in label for name in self._gold_names)
 
     def _other_word(self, word: str) -> bool:
         """A word that is neither near nor an unlinked variant: half of its letters at most, and another meaning."""
@@ -138,7 +145,11 @@ class Negatives:
         """Everything of the question, everything claimed, and the periods within and around those."""
         near = {*self.asked.anchors, *self.asked.path, *self.asked.answers, *self.claimed}
         periods = [node for node in near if self.nodes.type_of[node] in self.nodes.periods]
-        return frozenset(near.union(*(_line(period, self.graph) for period in periods)))
+        return frozenset(near.union(*map(self.nodes.kin, periods)))
+
+    @cached_property
+    def _gold_names(self) -> tuple[str, ...]:
+        return tuple(name for node in self._lettered if len(name := self.graph.label(node)) > 1)
 
     @cached_property
     def _kinds(self) -> frozenset[str]:
@@ -166,17 +177,6 @@ class Negatives:
         near = {node for node in self._near if self.nodes.type_of[node] == "Explanation"}
         near.update(e for word in self._words for e in self.graph.neighbours(word, "hasExplanation", "out"))
         return tuple(_bigrams(self.nodes.text_of[node]) for node in near)
-
-
-def _line(period: str, graph: MemoryGraph) -> Iterator[str]:
-    """The periods above and below one."""
-    directions: tuple[Direction, ...] = ("in", "out")
-    for direction in directions:
-        todo = [period]
-        while todo:
-            found = graph.neighbours(todo.pop(), "subPeriodOf", direction)
-            yield from found
-            todo.extend(found)
 
 
 def _shared(label: str, other: str) -> int:

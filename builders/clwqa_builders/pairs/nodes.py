@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_builders.pairs.asked import SHARED, Ints
@@ -38,6 +38,13 @@ class Nodes:
         return self.part_of[node] in (part, SHARED)
 
     @cached_property
+    def kin(self) -> Callable[[str], frozenset[str]]:
+        """`kin(period)`: the periods that contain it, or that it contains, at every depth."""
+        return cache(
+            lambda period: frozenset(_above(period, self.graph)) | frozenset(_below(period, self.graph))
+        )
+
+    @cached_property
     def lettered(self) -> frozenset[str]:
         return self.graph.ontology.with_descendants(LETTERED)
 
@@ -48,6 +55,11 @@ class Nodes:
     @cached_property
     def periods(self) -> frozenset[str]:
         return self.graph.ontology.with_descendants(("HistoricalPeriod",))
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """Types whose labels may print the name of a work or person."""
+        return self.graph.ontology.with_descendants(("Context", "ContentUnit"))
 
     @cached_property
     def categories(self) -> frozenset[str]:
@@ -67,11 +79,24 @@ class Pool:
         """The nodes of a part and the shared ones."""
         by_type: defaultdict[str, list[str]] = defaultdict(list)
         by_letter: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        part_of, type_of = nodes.part_of, nodes.type_of
         for id, label in zip(nodes.graph.ids, nodes.graph.labels, strict=True):
-            if nodes.usable(id, part):
-                kind = nodes.type_of[id]
+            if part_of[id] in (part, SHARED):
+                kind = type_of[id]
                 by_type[kind].append(id)
                 if kind in nodes.lettered:
                     for letter in set(label):
                         by_letter[kind, letter].append(id)
         return cls(nodes, by_type, by_letter)
+
+
+def _above(period: str, graph: MemoryGraph) -> Iterator[str]:
+    for whole in graph.neighbours(period, "subPeriodOf", "out"):
+        yield whole
+        yield from _above(whole, graph)
+
+
+def _below(period: str, graph: MemoryGraph) -> Iterator[str]:
+    for part in graph.neighbours(period, "subPeriodOf", "in"):
+        yield part
+        yield from _below(part, graph)
