@@ -204,6 +204,11 @@ class RunManifest(Record):
     seed: int = 0
     oracle: tuple[str, ...] = Field(default=(), description="Stages replaced by gold; never on a board.")
     sample: int | None = Field(default=None, ge=1, description="Questions asked, if not the whole split.")
+    shard: str | None = Field(
+        default=None,
+        pattern=r"^[1-9]\d*/[1-9]\d*$",
+        description="Part of the questions asked here, as in 2/8.",
+    )
 
     @property
     def title(self) -> str:

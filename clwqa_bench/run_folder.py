@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Final
 
 import orjson
 from filelock import FileLock, Timeout
 
 from clwqa_bench.console import say
 from clwqa_bench.errors import PredictionError
-from clwqa_bench.predictions import Prediction, RunManifest
+from clwqa_bench.predictions import Prediction, RunManifest, Status
 from clwqa_bench.runs import ITEMS, MANIFEST, read_manifest, read_run
+
+RETRIES = "retries.jsonl"
+"""The former lines of questions that were asked again, so that nobody can draw until it fits unseen."""
+
+RETRYABLE: Final[frozenset[Status]] = frozenset({"error", "timeout", "skipped"})
+"""What says nothing of the answer a system would give: a fault, too little time, a budget used up."""
 
 SYNC_EVERY = 0.1  # seconds: 10,000 quick answers on a disk that takes 10 ms to sync cost 10 % more, not 100 s
 _JSON = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
@@ -32,10 +40,14 @@ class Item:
 
 @dataclass
 class RunWriter:
-    """Appends predictions to `items.jsonl`; `statuses` holds the status of every question that has one."""
+    """Appends predictions to `items.jsonl`; `statuses` holds the status of every question that has one.
 
-    stream: BinaryIO
+    `retried` counts the questions whose former prediction was put aside when the folder was opened.
+    """
+
+    stream: FileIO
     statuses: dict[str, str] = field(default_factory=dict)
+    retried: int = 0
     _pending: int = 0
     _synced: float = field(default_factory=time.monotonic)
 
@@ -44,9 +56,9 @@ class RunWriter:
 
         A line is with the operating system at once.  It is forced to disk together with those of the last
         `SYNC_EVERY` seconds, so each of a slow system's answers is forced by itself.
+        Raises OSError, with nothing written, when it cannot be.
         """
-        self.stream.write(item.line)
-        self.stream.flush()
+        self._write(item.line)
         self.statuses[item.prediction.id] = item.prediction.status
         self._pending += 1
         return self.sync() if time.monotonic() - self._synced >= SYNC_EVERY else 0
@@ -57,11 +69,23 @@ class RunWriter:
         done, self._pending, self._synced = self._pending, 0, time.monotonic()
         return done
 
+    def _write(self, line: bytes) -> None:
+        start = self.stream.seek(0, os.SEEK_END)
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self.stream.write(rest) :]
+        except OSError as error:  # a full disk, mostly
+            with contextlib.suppress(OSError):
+                self.stream.truncate(start)
+            raise OSError(error.errno, error.strerror, str(self.stream.name)) from error
+
 
 @contextmanager
-def open_run(folder: Path, manifest: RunManifest) -> Iterator[RunWriter]:
+def open_run(folder: Path, manifest: RunManifest, *, retry: bool = False) -> Iterator[RunWriter]:
     """Take a run folder for writing: a new one, or one of the same configuration to go on with.
 
+    With `retry`, predictions of a `RETRYABLE` status are moved to `retries.jsonl`, so that they are missing again.
     Raises PredictionError when another run holds it, when it belongs to another configuration, or when it holds
     something else; OSError when it cannot be written.
     """
@@ -69,21 +93,59 @@ def open_run(folder: Path, manifest: RunManifest) -> Iterator[RunWriter]:
     _refuse_strangers(folder)
     with _alone(folder):
         if (folder / MANIFEST).exists():
-            _refuse_changes(folder / MANIFEST, manifest)
+            refuse_changes(folder / MANIFEST, manifest)
         else:
-            _write_whole(
-                folder / MANIFEST, orjson.dumps(manifest.model_dump(mode="json"), option=_JSON) + b"\n"
-            )
-        with (folder / ITEMS).open("ab") as stream:
-            _cut_torn_line(folder / ITEMS, stream)
-            done = read_run(folder).predictions
-            writer = RunWriter(stream, {prediction.id: prediction.status for prediction in done})
+            write_whole(folder / MANIFEST, manifest_bytes(manifest))
+        _cut_torn_line(folder / ITEMS)
+        retried = _put_aside(folder) if retry else 0
+        with (folder / ITEMS).open("ab", buffering=0) as stream:
+            done = {prediction.id: prediction.status for prediction in read_run(folder).predictions}
+            writer = RunWriter(stream, {**done}, retried)
             if done:
                 say(f"{folder}: {len(done):,} questions are answered already")
             try:
                 yield writer
             finally:
                 writer.sync()
+
+
+def manifest_bytes(manifest: RunManifest) -> bytes:
+    """A manifest as `run.json` holds it."""
+    return orjson.dumps(manifest.model_dump(mode="json"), option=_JSON) + b"\n"
+
+
+def differences(before: RunManifest, now: RunManifest) -> dict[str, tuple[Any, Any]]:
+    """What of two identities is not the same, by dotted key: (before, now)."""
+    one, other = (_flat(manifest.model_dump(mode="json")) for manifest in (before, now))
+    keys = sorted({*one, *other})
+    return {key: (one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)}
+
+
+def _put_aside(folder: Path) -> int:
+    """Move what may be asked again to `retries.jsonl`; returns how many that are.
+
+    First they are copied, then left out of `items.jsonl`: if killed between, the next call finds the copies.
+    """
+    run = read_run(folder)
+    with run.items.open("rb") as stream:
+        lines = stream.readlines()
+    again = {
+        number - 1
+        for number, prediction in zip(run.lines, run.predictions, strict=True)
+        if prediction.status in RETRYABLE
+    }
+    if not again:
+        return 0
+    aside = folder / RETRIES
+    _cut_torn_line(aside)
+    kept = set(aside.read_bytes().splitlines(keepends=True))
+    with aside.open("ab") as stream:
+        stream.writelines(lines[place] for place in sorted(again) if lines[place] not in kept)
+        stream.flush()
+        os.fsync(stream.fileno())
+    write_whole(run.items, b"".join(line for place, line in enumerate(lines) if place not in again))
+    say(f"{folder}: {len(again):,} questions are asked again; what they had is kept in {RETRIES}")
+    return len(again)
 
 
 @contextmanager
@@ -101,13 +163,10 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _refuse_changes(path: Path, manifest: RunManifest) -> None:
+def refuse_changes(path: Path, manifest: RunManifest) -> None:
     """Raise PredictionError, naming what differs, unless the folder belongs to this configuration."""
-    before = _flat(read_manifest(path).model_dump(mode="json"))
-    now = _flat(manifest.model_dump(mode="json"))
-    changed = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-    if changed:
-        listed = ", ".join(f"{key} is {before.get(key)!r} there and {now.get(key)!r} now" for key in changed)
+    if changed := differences(read_manifest(path), manifest):
+        listed = ", ".join(f"{key} is {was!r} there and {now!r} now" for key, (was, now) in changed.items())
         raise PredictionError(
             f"this folder belongs to another run: {listed}",
             fix="use another --out, or the settings the run was begun with",
@@ -138,7 +197,7 @@ def _refuse_strangers(folder: Path) -> None:
         )
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a power failure."""
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("wb") as stream:
@@ -153,10 +212,12 @@ def _write_whole(path: Path, content: bytes) -> None:
         os.close(directory)
 
 
-def _cut_torn_line(path: Path, stream: BinaryIO) -> None:
-    """Cut off a last line that a killed run left without its end; its question is asked again."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        stream.truncate(whole)
-        say(f"{path}: cut off an unfinished last line of {len(content) - whole:,} bytes")
+def _cut_torn_line(path: Path) -> None:
+    """Cut off a last line that a killed run left without its end; makes the file if it is not there."""
+    with path.open("a+b") as stream:
+        stream.seek(0)
+        content = stream.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            stream.truncate(whole)
+            say(f"{path}: cut off an unfinished last line of {len(content) - whole:,} bytes")

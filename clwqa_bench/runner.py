@@ -6,64 +6,118 @@ A run can be stopped anywhere, also by `kill -9`; the same call asks what is mis
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import orjson
-
-from clwqa_bench.console import progress
+from clwqa_bench.asking import Setup, SplitGold, ask
+from clwqa_bench.console import Progress, progress
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import ClwqaError
-from clwqa_bench.predictions import Prediction, RunManifest, TraceEvent
-from clwqa_bench.records import Question, QuestionView, Split
+from clwqa_bench.llm import open_llm
+from clwqa_bench.llm.protocol import LLM, Activity, Options
+from clwqa_bench.predictions import RunManifest
+from clwqa_bench.records import QuestionView, Split
 from clwqa_bench.registry import PluginError
-from clwqa_bench.run_folder import Item, RunWriter, open_run
-from clwqa_bench.runs import MAX_LINE, dataset_ref, sampled
-from clwqa_bench.systems import Context, Resources, System, Trace
+from clwqa_bench.run_folder import RunWriter, open_run
+from clwqa_bench.runs import dataset_ref
+from clwqa_bench.shards import Shard, asked
+from clwqa_bench.systems import Resources, SettingError, System, dataset_cache
 
-TRACE_HEAD = 200  # entries of a trace list that are kept, besides those on a gold path
-ERROR_LENGTH = 500  # characters of an exception's message
+SHOW_EVERY = 10.0  # seconds between two lines about what the language model is doing
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which questions of a split are asked: all, a `sample` drawn by `seed`, of either one shard ("2/8")."""
+
+    split: Split
+    seed: int = 0
+    sample: int | None = None
+    shard: str | None = None
+
+    def of(self, dataset: Dataset) -> tuple[Selection, list[QuestionView]]:
+        """The questions by id, and the selection without what makes no difference (a sample of everything)."""
+        every = list(dataset.view(self.split))
+        sample = self.sample if self.sample is not None and self.sample < len(every) else None
+        shard = self.shard if self.shard and Shard.parse(self.shard).of > 1 else None
+        ids = asked((question.id for question in every), sample, self.seed, shard)
+        return replace(self, sample=sample, shard=shard), [q for q in every if q.id in ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The language model of a run, for a system that uses one: spec and options of `open_llm`."""
+
+    spec: str = "lexical"
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How questions are asked; none of it is part of a run's identity.
+
+    So many at a time; each for at most `timeout` seconds; with `retry`, failures of earlier calls are asked again.
+    """
+
+    concurrency: int = 8
+    timeout: float | None = None
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a run stands: `asked` questions were asked by this call, in `seconds`; the rest by earlier ones."""
+    """How a run stands: `asked` questions were asked by this call, in `seconds`; the rest by earlier ones.
+
+    `retried` of those asked had failed in an earlier call.
+    """
 
     folder: Path
     title: str
     questions: int
     asked: int
-    statuses: Mapping[str, int]
+    statuses: dict[str, int]
     seconds: float
     sample: int | None = None
+    shard: str | None = None
+    retried: int = 0
     error: str | None = None  # the first one met by this call
+    llm: str = ""  # what the language model did in this call
 
 
 def run(
-    system: System, dataset: Dataset, split: Split, out: Path, *, seed: int = 0, sample: int | None = None
+    system: System,
+    dataset: Dataset,
+    split: Split,
+    out: Path,
+    *,
+    seed: int = 0,
+    sample: int | None = None,
+    shard: str | None = None,
+    oracle: Sequence[str] = (),
+    model: Model | None = None,
+    pace: Pace | None = None,
 ) -> Summary:
-    """Ask a system all questions of a split (or a `sample` of them) that `out` has no prediction for.
+    """Ask a system all questions of a split (of a `sample`, of a `shard`) that `out` has no prediction for.
 
     Raises PredictionError when `out` belongs to another configuration or to a run that is going on, PluginError
-    when the system cannot be prepared, OSError when the folder cannot be written.
+    when the system cannot be prepared, SettingError for an oracle it does not know, LLMError when the language
+    model cannot be used, OSError when the folder cannot be written.  What was answered before is kept.
     """
-    every = list(dataset.view(split))
-    if sample is not None and sample >= len(every):
-        sample = None
-    asked = sampled([question.id for question in every], sample, seed)
-    questions = [question for question in every if question.id in asked]
-    manifest = manifest_of(system, dataset, split, seed, sample)
+    model, pace = model or Model(), pace or Pace()
+    selection, questions = Selection(split, seed, sample, shard).of(dataset)
     began = time.perf_counter()
-    with open_run(out, manifest) as writer:
-        missing = [question for question in questions if question.id not in writer.statuses]
-        error = asyncio.run(_fill(writer, system, dataset, split, seed, missing)) if missing else None
+    with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop) as setup:
+        manifest = manifest_of(setup, selection)
+        with open_run(out, manifest, retry=pace.retry) as writer:
+            missing = [question for question in questions if question.id not in writer.statuses]
+            error = None
+            if missing:
+                prepare(system, setup.resources)
+                error = loop.run(_fill(writer, setup, missing, pace, model.options.activity))
     return Summary(
         folder=out,
         title=manifest.title,
@@ -71,65 +125,81 @@ def run(
         asked=len(missing),
         statuses=dict(sorted(Counter(writer.statuses.values()).items())),
         seconds=round(time.perf_counter() - began, 3),
-        sample=sample,
+        sample=selection.sample,
+        shard=selection.shard,
+        retried=writer.retried,
         error=error,
+        llm=model.options.activity.line(),
     )
 
 
-def manifest_of(
-    system: System, dataset: Dataset, split: Split, seed: int, sample: int | None = None
-) -> RunManifest:
+def manifest_of(setup: Setup, selection: Selection) -> RunManifest:
     """The identity of a run: whatever differs here makes another run."""
+    system, llm = setup.system, setup.resources.llm
+    config = system.config.model_dump(mode="json")
     return RunManifest(
         system=system.name,
         variant=system.variant,
-        config=system.config.model_dump(mode="json"),
-        dataset=dataset_ref(dataset, split),
+        backbone=llm.name if llm else "none/lexical",
+        config=config | {"llm": dict(llm.describe())} if llm else config,
+        dataset=dataset_ref(setup.gold.dataset, selection.split),
         code_version=system.version,
-        seed=seed,
-        oracle=system.oracle,
-        sample=sample,
+        seed=selection.seed,
+        oracle=setup.oracle,
+        sample=selection.sample,
+        shard=selection.shard,
     )
 
 
-# ---------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------- before the first question
 
 
-@dataclass(frozen=True)
-class SplitGold:
-    """The gold of a split, read only if something asks for it.  No system gets at it unless it is an oracle."""
-
-    dataset: Dataset
-    split: Split
-
-    @cached_property
-    def by_id(self) -> dict[str, Question]:
-        """All questions with their gold."""
-        return {question.id: question for question in self.dataset.questions(self.split)}
-
-
-async def _fill(
-    writer: RunWriter,
+@contextmanager
+def opened(
     system: System,
     dataset: Dataset,
-    split: Split,
-    seed: int,
-    missing: Sequence[QuestionView],
-) -> str | None:
-    """Answer what is missing and write it down; returns the first error met."""
+    selection: Selection,
+    oracle: Sequence[str],
+    model: Model,
+    loop: asyncio.Runner,
+) -> Iterator[Setup]:
+    """What a run needs, with the language model opened if the system uses one; it is closed in the same loop."""
+    replaced = replaced_by_gold(system, oracle)
     kg = dataset.kg()
-    resources = Resources(kg, kg.ontology, train=lambda: dataset.questions("train"), seed=seed)
-    _prepare(system, resources)
-    first = None
-    with progress(f"{system.name}, {len(missing):,} questions", total=len(missing)) as bar:
-        async for item in _answers(system, resources, SplitGold(dataset, split), missing):
-            bar.advance(writer.append(item))
-            first = first or item.prediction.error
-        bar.advance(writer.sync())
-    return first
+    content = dataset.manifest.content
+    resources = Resources(
+        kg=kg,
+        ontology=kg.ontology,
+        train=lambda: dataset.questions("train"),
+        seed=selection.seed,
+        cache=dataset_cache(content.get("kg", ""), content.get("qa", "")),
+    )
+    gold = SplitGold(dataset, selection.split)
+    if not system.uses_llm:
+        yield Setup(system, resources, gold, replaced)
+        return
+    llm: LLM = open_llm(model.spec, resources, model.options)
+    try:
+        yield Setup(system, replace(resources, llm=llm), gold, replaced)
+    finally:
+        loop.run(llm.close())
 
 
-def _prepare(system: System, resources: Resources) -> None:
+def replaced_by_gold(system: System, oracle: Iterable[str]) -> tuple[str, ...]:
+    """The stages a run replaces by gold.  Raises SettingError for one that the system does not let be replaced."""
+    for stage in oracle:
+        if stage not in system.oracles:
+            known = ", ".join(system.oracles)
+            raise SettingError(
+                f"{system.name} cannot take {stage!r} from the gold",
+                fix=f"use one of {known}" if known else "leave --oracle out: it lets no stage be replaced",
+                field="oracle",
+            )
+    return tuple(dict.fromkeys((*system.oracle, *sorted(oracle))))
+
+
+def prepare(system: System, resources: Resources) -> None:
+    """Let a system prepare itself.  Raises PluginError for whatever it fails with, other than errors of a user."""
     try:
         system.prepare(resources)
     except (ClwqaError, OSError):
@@ -141,79 +211,42 @@ def _prepare(system: System, resources: Resources) -> None:
         ) from error
 
 
-async def _answers(
-    system: System, resources: Resources, gold: SplitGold, questions: Sequence[QuestionView]
-) -> AsyncIterator[Item]:
-    """One after the other, in order; gives way before each question, so that an interrupt is heard."""
-    for question in questions:
-        await asyncio.sleep(0)
-        ctx = Context(
-            kg=resources.kg,
-            rng=question_rng(resources.seed, question.id),
-            gold=gold.by_id[question.id] if system.oracle else None,
-        )
-        yield await ask(system, question, ctx, gold)
+# ---------------------------------------------------------------------- asking
 
 
-def question_rng(seed: int, id: str) -> np.random.Generator:
-    """Random numbers for one question, whatever was asked before it."""
-    return np.random.default_rng([seed, *hashlib.sha256(id.encode()).digest()[:16]])
+async def _fill(
+    writer: RunWriter, setup: Setup, missing: Sequence[QuestionView], pace: Pace, activity: Activity
+) -> str | None:
+    """Answer what is missing, so many at a time, and write each down as it comes; returns the first error met."""
+    waiting = iter(missing)
+    errors: list[str] = []
+    with progress(f"{setup.system.name}, {len(missing):,} questions", total=len(missing)) as bar:
+
+        async def work() -> None:
+            for question in waiting:
+                await asyncio.sleep(0)  # an interrupt is heard here
+                item = await ask(setup, question, pace.timeout)
+                bar.advance(writer.append(item))
+                errors.extend(filter(None, [item.prediction.error]))
+
+        showing = asyncio.create_task(_show(activity, bar))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(pace.concurrency, len(missing))):
+                    group.create_task(work())
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        finally:
+            showing.cancel()
+            bar.advance(writer.sync())
+    return errors[0] if errors else None
 
 
-async def ask(system: System, question: QuestionView, ctx: Context, gold: SplitGold) -> Item:
-    """Ask one question.  What the system raises, or returns that is not a prediction of it, is status `error`."""
-    try:
-        found = await system.answer(question, ctx)
-        if not isinstance(found, Prediction):
-            raise TypeError(f"answer() returned {type(found).__name__}, not a Prediction")
-        if found.id != question.id:
-            raise ValueError(f"answer() returned a prediction for {found.id!r}")
-        return _item(found, ctx.trace, gold)
-    except Exception as error:  # noqa: BLE001 - a system is foreign code: it may raise anything
-        text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH].encode("utf-8", "backslashreplace").decode()
-        failed = Prediction(id=question.id, status="error", error=text, flags=("exception",))
-    try:
-        return _item(failed, ctx.trace, gold)
-    except (TypeError, ValueError):  # the trace is what could not be written
-        return _item(failed, Trace(), gold)
-
-
-def _item(found: Prediction, trace: Trace, gold: SplitGold) -> Item:
-    """Complete a prediction from the trace.  Raises TypeError or ValueError if it cannot be stored as JSON."""
-    events = found.trace or tuple(trace.events)
-    whole = found.model_copy(
-        update={
-            "usage": found.usage or trace.usage(),
-            "trace": tuple(shortened(event, found.id, gold) for event in events),
-        }
-    )
-    fields = whole.model_dump(mode="json", exclude_defaults=True)
-    line = orjson.dumps({"schema_version": whole.schema_version, **fields}) + b"\n"
-    if len(line) > MAX_LINE:
-        raise ValueError(f"the prediction takes {len(line):,} bytes, more than {MAX_LINE:,}")
-    return Item(whole, line)
-
-
-def shortened(event: TraceEvent, id: str, gold: SplitGold) -> TraceEvent:
-    """An event whose long lists keep their head and whatever lies on a gold path, so that the stage indicators
-    stay exact.  `total` then says how many there were; the system never learns which were kept.
-    """
-    names = ("entities", "elements", "paths", "triples", "texts", "dropped")
-    long = {name: entries for name in names if len(entries := getattr(event, name)) > TRACE_HEAD}
-    if not long:
-        return event
-    question = gold.by_id[id]
-    answers = {answer.entity_id for answer in question.answers}
-    nodes = answers.union(*(path.entities for path in question.standard_paths))
-    evidence = set(question.evidence)
-    keep = {
-        "entities": lambda entity: entity in nodes,
-        "triples": lambda triple: triple in evidence,
-        "paths": lambda path: any({t.head, t.tail} & answers for t in path.triples),
-        "texts": lambda text: text.entity_id in nodes,
-    }
-    update: dict[str, Any] = {
-        name: entries[:TRACE_HEAD] + tuple(filter(keep.get(name, lambda _: False), entries[TRACE_HEAD:]))
-        for name, entries in long.items()
-    }
-    return event.model_copy(update={"total": event.total or max(map(len, long.values())), **update})
+async def _show(activity: Activity, bar: Progress) -> None:
+    """Say every few seconds what the language model is doing, if that has changed."""
+    shown = ""
+    while True:
+        await asyncio.sleep(SHOW_EVERY)
+        if (line := activity.line()) != shown:
+            bar.note(line)
+            shown = line

@@ -62,6 +62,13 @@ class Run:
 
     def _asked(self, manifest: RunManifest, gold: Gold) -> Gold:
         """The part of the split that the run was asked."""
+        if manifest.shard is not None:
+            raise PredictionError(
+                f"this is shard {manifest.shard} of a run",
+                fix="put all shards together with `clwqa-bench merge SHARD... --out DIR` and score that",
+                file=self.path / MANIFEST,
+                field="shard",
+            )
         if manifest.sample is not None and manifest.sample > len(gold.ids):
             raise PredictionError(
                 f"a sample of {manifest.sample:,} from a split of {len(gold.ids):,}",

@@ -8,21 +8,28 @@ Systems are entry points of the group `clwqa_bench.systems`; the module docstrin
 
 from __future__ import annotations
 
+import hashlib
 import time
+import uuid
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import orjson
 from pydantic import ValidationError
 
 from clwqa_bench import __version__
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.kg.protocol import GraphStore
+from clwqa_bench.llm.protocol import LLM, LLMError, Reply
+from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.predictions import Prediction, StageUsage, TraceEvent
+from clwqa_bench.predictions import Prediction, Stage, StageUsage, TraceEvent
 from clwqa_bench.records import Question, QuestionView, Record
 from clwqa_bench.registry import SYSTEMS, PluginError
 
@@ -38,23 +45,46 @@ class Settings(Record):
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What a system gets once, before the first question: the graph, the types and relations it is made of, and
-    the train split with its gold, read when `train()` is called."""
+    the train split with its gold, read when `train()` is called.
+
+    `llm` is the language model of the run, for a system that `uses_llm`; questions ask it with `Context.ask`.
+    `cache` is where things made from this graph and train split may be kept, see `derived`; it may not exist yet.
+    """
 
     kg: GraphStore
     ontology: Ontology
     train: Callable[[], Iterator[Question]]
     seed: int = 0
+    llm: LLM | None = None
+    cache: Path = field(default_factory=lambda: dataset_cache(uuid.uuid4().hex))  # nothing is found again
+
+    def derived(self, name: str, *made_from: object) -> Path:
+        """Where to keep what is made from graph, train split and `made_from` (whatever JSON can hold: settings, a
+        version); the same arguments name the same path.  Nothing is made there.
+
+        Several runs may make it at once: write it elsewhere below `cache` and rename it.
+        """
+        key = orjson.dumps(made_from, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+        return self.cache / f"{name}-{hashlib.sha256(key).hexdigest()[:16]}"
+
+
+def dataset_cache(*digests: str) -> Path:
+    """The folder of the user's cache for what is made from data with these digests."""
+    from clwqa_bench.dataset import cache_folder
+
+    return cache_folder() / "derived" / hashlib.sha256("\n".join(digests).encode()).hexdigest()[:32]
 
 
 @dataclass(slots=True)
 class Trace:
-    """Takes down what a system does for one question, and how long each stage took.
+    """Takes down what a system does for one question, and what each stage took.
 
-    Call `add` at the end of a step: the time since the last call counts to the event's stage.
+    Call `add` at the end of a step: the time since the last call (or reply) counts to the event's stage.
     """
 
     events: list[TraceEvent] = field(default_factory=list)
-    _seconds: dict[str, float] = field(default_factory=dict)
+    replies: Counter[str] = field(default_factory=Counter)  # by status
+    _used: dict[str, StageUsage] = field(default_factory=dict)
     _since: float = field(default_factory=time.perf_counter)
 
     def add(self, event: TraceEvent) -> None:
@@ -62,15 +92,29 @@ class Trace:
         self.events.append(event)
         self._charge(event.stage)
 
-    def usage(self) -> dict[str, StageUsage]:
-        """Wall time by stage; what is left since the last event counts to `answer`."""
-        self._charge("answer")
-        return {stage: StageUsage(seconds=round(spent, 6)) for stage, spent in self._seconds.items()}
+    def reply(self, stage: Stage, reply: Reply[OutputT]) -> None:
+        """Record what a reply that has just come took; its time is the time that passed here."""
+        self.replies[reply.status] += 1
+        self._charge(stage, reply.usage)
 
-    def _charge(self, stage: str) -> None:
+    def usage(self) -> dict[str, StageUsage]:
+        """What each stage took; the time since the last event counts to `answer`."""
+        self._charge("answer")
+        return {
+            stage: used.model_copy(update={"seconds": round(used.seconds, 6)})
+            for stage, used in self._used.items()
+        }
+
+    def _charge(self, stage: str, calls: StageUsage | None = None) -> None:
         now = time.perf_counter()
-        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._since
+        took = (calls or StageUsage()).model_copy(update={"seconds": now - self._since})
+        self._used[stage] = added(self._used[stage], took) if stage in self._used else took
         self._since = now
+
+
+def added(one: StageUsage, other: StageUsage) -> StageUsage:
+    """What two things took together."""
+    return StageUsage(**{name: getattr(one, name) + getattr(other, name) for name in StageUsage.model_fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +122,46 @@ class Context:
     """What a system gets with a question.
 
     `rng` depends on the run's seed and the question's id alone, so neither order nor resuming changes an answer.
-    `gold` is None unless the system declares in `oracle` that it stands for the truth.
+    `oracle` lists the stages this run replaces by gold; unless there are any, `gold` is None.
     """
 
     kg: GraphStore
     rng: np.random.Generator
     trace: Trace = field(default_factory=Trace)
     gold: Question | None = None
+    oracle: tuple[str, ...] = ()
+    llm: LLM | None = None
+
+    async def ask(self, task: Task[OutputT], stage: Stage | None = None) -> Reply[OutputT]:
+        """Ask the language model of the run; what it takes counts to `stage` (by default the task's).
+
+        A model that fails is a reply with a status other than `ok`, never an exception.  A question of which any
+        reply is `skipped` (the budget is used up) becomes `skipped` whatever the system makes of it.
+        Raises LLMError, which ends the run and is not to be caught, if no other question could be asked either.
+        """
+        if self.llm is None:
+            raise LLMError(
+                "this run has no language model", fix="let a system that asks one say `uses_llm = True`"
+            )
+        reply = await self.llm.do(task)
+        self.trace.reply(stage or task.stage, reply)
+        return reply
 
 
 class System(ABC):
     """Base of all systems.  `name` is that of the entry point.
 
     `version` is that of the code that answers; a run begun with one version is not continued with another.
-    `oracle` lists the stages that are replaced by gold; such a run is marked and never enters a board.
+    `uses_llm` says that it asks a language model; without it none is opened.
+    `oracle` lists the stages that are always replaced by gold, `oracles` those that `--oracle` may name; a run with
+    any of them is marked and never enters a board.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = __version__
+    uses_llm: ClassVar[bool] = False
     oracle: ClassVar[tuple[str, ...]] = ()
+    oracles: ClassVar[tuple[str, ...]] = ()
 
     Config: ClassVar[type[Settings]] = Settings  # a nested class with the fields, if there are any
     config: Settings
@@ -116,7 +181,8 @@ class System(ABC):
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         """Answer one question.  Trace and usage are filled in from `ctx.trace` if the prediction has none.
 
-        Whatever is raised becomes a prediction of status `error`, and the run goes on.
+        Whatever is raised becomes a prediction of status `error`, and the run goes on; only LLMError ends it.
+        Many questions may be in work at once, so keep nothing of one on the system.
         """
 
 

@@ -8,13 +8,102 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from clwqa_bench import console, runner
 from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.forecast import Forecast, forecast
+from clwqa_bench.llm.cache import default_path
+from clwqa_bench.llm.protocol import Limits, Options
+from clwqa_bench.llm.tasks import Language
 from clwqa_bench.records import Split
-from clwqa_bench.systems import load_system
+from clwqa_bench.run_folder import RETRYABLE
+from clwqa_bench.runner import Model, Pace
+from clwqa_bench.systems import SettingError, System, load_system
+
+QUESTIONS, MODEL, WAY = "Which questions", "Language model", "How they are asked"
+
+SampleOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Ask only so many, drawn by --seed; the run is marked as a sample.",
+        rich_help_panel=QUESTIONS,
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N",
+        help="Ask only the I-th of N parts; see `clwqa-bench merge`.",
+        rich_help_panel=QUESTIONS,
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the system; may be repeated."),
+]
+OracleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="STAGE",
+        help="Take the result of a stage from the gold (anchors, elements, ...); may be repeated.",
+    ),
+]
+LlmOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        help="lexical (the default), openai:PRESET_OR_MODEL or local:NAME.",
+        rich_help_panel=MODEL,
+    ),
+]
+LlmSettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--llm-set",
+        metavar="KEY=VALUE",
+        help="A setting of the language model; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
+LanguageOption = Annotated[
+    Language | None, typer.Option(help="Language of the prompts, by default zh.", rich_help_panel=MODEL)
+]
+NoCacheOption = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Neither look for kept replies nor keep any.", rich_help_panel=MODEL),
+]
+MaxCallsOption = Annotated[
+    int | None, typer.Option(min=0, help="Most requests of this command.", rich_help_panel=MODEL)
+]
+MaxTokensOption = Annotated[
+    int | None, typer.Option(min=0, help="Most tokens of this command, both ways.", rich_help_panel=MODEL)
+]
+MaxCostOption = Annotated[
+    float | None, typer.Option(min=0, help="Most US dollars of this command.", rich_help_panel=MODEL)
+]
+ConcurrencyOption = Annotated[
+    int, typer.Option(min=1, help="Questions in work at a time.", rich_help_panel=WAY)
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option(min=0.001, help="Most seconds for one question.", rich_help_panel=WAY)
+]
+RetryOption = Annotated[
+    bool,
+    typer.Option(
+        "--retry",
+        help="Ask questions of status error, timeout and skipped again; retries.jsonl keeps what they had.",
+        rich_help_panel=WAY,
+    ),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Ask nothing; say what it would take.", rich_help_panel=WAY),
+]
 
 
 def run(
@@ -23,53 +112,120 @@ def run(
         Path, typer.Option("--out", "-o", help="The run folder: a new one, or one to go on with.")
     ],
     dataset: DatasetOption = DATASET,
-    split: Annotated[Split, typer.Option(help="Which questions to ask.")] = "test",
-    sample: Annotated[
-        int | None,
-        typer.Option(min=1, help="Ask only so many, drawn by --seed; the run is marked as a sample."),
-    ] = None,
+    split: Annotated[Split, typer.Option(help="The split to ask.", rich_help_panel=QUESTIONS)] = "test",
+    sample: SampleOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and of the system.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the system; may be repeated."),
-    ] = None,
+    shard: ShardOption = None,
+    settings: SettingsOption = None,
+    oracle: OracleOption = None,
+    llm: LlmOption = None,
+    llm_settings: LlmSettingsOption = None,
+    language: LanguageOption = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    no_cache: NoCacheOption = False,
+    concurrency: ConcurrencyOption = 8,
+    timeout: TimeoutOption = None,
+    retry: RetryOption = False,
+    dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
     """Ask a system the questions of a split and write down its predictions; nothing is scored.
 
-    The same command goes on where a run was stopped. Exit code 1 if the system failed on a question.
+    The same command goes on where a run was stopped. Exit code 1 if a question ended as error, timeout or skipped.
 
-    Example: clwqa-bench run kg-lookup --sample 200 --out runs/kg-lookup
+    Example: clwqa-bench run ceaf --llm openai:glm-4-flash --sample 200 --max-cost 1 --out runs/ceaf-glm
     """
-    under_test = load_system(system, _settings(settings or ()))
+    under_test = load_system(system, _settings(settings or (), "--set"))
+    _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language})
+    options = Options(
+        language=language or "zh",
+        settings=_settings(llm_settings or (), "--llm-set"),
+        limits=Limits(max_calls, max_tokens, max_cost),
+        seed=seed,
+        cache=None if no_cache else default_path(),
+    )
+    model, opened = Model(llm or "lexical", options), Dataset.open(dataset)
+    stages = tuple(oracle or ())
+    if dry_run:
+        found = forecast(
+            under_test, opened, split, out, seed=seed, sample=sample, shard=shard, oracle=stages, model=model,
+            retry=retry,
+        )  # fmt: skip
+        console.emit(asdict(found), json, lambda _: _draw_forecast(found))
+        return
     try:
-        summary = runner.run(under_test, Dataset.open(dataset), split, out, seed=seed, sample=sample)
+        summary = runner.run(
+            under_test, opened, split, out, seed=seed, sample=sample, shard=shard, oracle=stages, model=model,
+            pace=Pace(concurrency, timeout, retry),
+        )  # fmt: skip
     except KeyboardInterrupt:
         console.say(f"interrupted; the same command goes on from what is in {out}")
         raise
     console.emit(asdict(summary), json, lambda _: _draw(summary))
-    if summary.statuses.get("error"):
-        if summary.error:
-            console.warn(f"the system failed, first with {summary.error}")
-        raise typer.Exit(1)
+    _conclude(summary)
 
 
-def _settings(texts: Iterable[str]) -> dict[str, str]:
+def _refuse_unused(system: System, given: dict[str, object]) -> None:
+    """Raise SettingError if a language model is chosen for a system that asks none."""
+    named = [option for option, value in given.items() if value is not None]
+    if named and not system.uses_llm:
+        raise SettingError(
+            f"{system.name} asks no language model", fix=f"leave {', '.join(named)} out", field=named[0]
+        )
+
+
+def _settings(texts: Iterable[str], option: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals):
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
         if key in found:
-            raise typer.BadParameter(f"{key} is set twice", param_hint="--set")
+            raise typer.BadParameter(f"{key} is set twice", param_hint=option)
         found[key] = value
     return found
 
 
+def _conclude(summary: runner.Summary) -> None:
+    """Say what went wrong, and leave with code 1 if anything did."""
+    failed = {status: number for status, number in summary.statuses.items() if status in RETRYABLE}
+    if not failed:
+        return
+    if summary.error:
+        console.warn(f"the system failed, first with {summary.error}")
+    listed = ", ".join(f"{number:,} {status}" for status, number in failed.items())
+    console.say(f"{listed}: the same command with --retry asks them again")
+    raise typer.Exit(1)
+
+
 def _draw(summary: runner.Summary) -> Text:
     kind = "sampled questions" if summary.sample else "questions"
+    part = f" (shard {summary.shard})" if summary.shard else ""
+    again = f", {summary.retried:,} of them again" if summary.retried else ""
     statuses = ", ".join(f"{number:,} {status}" for status, number in summary.statuses.items())
-    return Text(
-        f"{summary.title}: {summary.questions:,} {kind}, {summary.asked:,} asked now in {summary.seconds:.1f} s\n"
-        f"{statuses}\n{summary.folder}"
+    asked = f"{summary.asked:,} asked now in {summary.seconds:.1f} s{again}"
+    head = f"{summary.title}: {summary.questions:,} {kind}{part}, {asked}"
+    lines = [head, statuses, summary.llm, str(summary.folder)]
+    return Text("\n".join(filter(None, lines)))
+
+
+def _draw_forecast(found: Forecast) -> RenderableType:
+    if not found.tasks:
+        return Text(f"{found.title}: {found.questions:,} questions; no language model is asked")
+    table = Table(box=None)
+    table.add_column("task")
+    for name in ("calls", "tokens in", "tokens out, at most", "US dollars, at most"):
+        table.add_column(name, justify="right")
+    for name, task in (*found.tasks.items(), ("total", found.total)):
+        table.add_row(
+            name, f"{task.calls:,}", f"{task.tokens_in:,}", f"{task.tokens_out:,}", f"{task.cost:,.4f}"
+        )
+    tried = "" if found.tried == found.questions else f", reckoned from {found.tried:,}"
+    notes = "\n".join(f"- {note}" for note in found.unknown)
+    return Group(
+        Text(f"{found.title}: {found.questions:,} questions{tried}; nothing was asked", "bold"),
+        table,
+        Text(f"not known in advance:\n{notes}"),
     )

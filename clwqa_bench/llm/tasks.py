@@ -116,7 +116,7 @@ class ElementNote(Record):
 
 
 class ExtractConstraints(Task[Constraints]):
-    """CEAF stage 1: the anchors a question names, their elements, and the element asked for (systems: 7.2)."""
+    """CEAF stage 1: the anchors a question names, their elements, and the element asked for (seed paper sec. 4.1)."""
 
     id = "extract-constraints"
     version = 1

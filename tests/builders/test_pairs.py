@@ -139,6 +139,12 @@ def test_a_rule_that_does_not_fit_is_named(text: str, message: str, tmp_path: Pa
     assert error.value.file == str(tmp_path / "rubric.toml")
 
 
+def test_a_gloss_that_reads_like_the_answer_is_no_pair(nodes: Nodes) -> None:
+    """背水一战 and 背城一战 have the same gloss in this graph: one text must not be both answer and near miss."""
+    found = {c.entity: c.band for c in candidates(MEANING, RUBRIC, Pool.of(nodes, 0), SEED) if c.band != "L1"}
+    assert found == {"expl:5": "L5", "word:背水一战": "L4"}
+
+
 # --- irrelevant nodes ---------------------------------------------------------------------------------------
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
@@ -14,18 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from clwqa_bench import run_folder, runner
+from clwqa_bench import asking, run_folder, runner
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.predictions import PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
 from clwqa_bench.registry import PluginError
-from clwqa_bench.runner import Summary, run
+from clwqa_bench.runner import Pace, Summary, run
 from clwqa_bench.runs import gold_of, read_run, sampled
 from clwqa_bench.systems import Context, Resources, Settings, System
-from tests import tiny_dataset
-
-QUESTIONS = 12
+from tests.core.scripted import QUESTIONS, small_dataset
 
 
 class Dice(System):
@@ -55,12 +57,8 @@ class Dice(System):
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """The tiny dataset with a test split of twelve questions, t00 to t11."""
-    folder = tmp_path_factory.mktemp("runner") / "tiny"
-    train, test = tiny_dataset.QUESTIONS[0], tiny_dataset.QUESTIONS[4]
-    many = [test.model_copy(update={"id": f"t{number:02}"}) for number in range(QUESTIONS)]
-    tiny_dataset.write(folder, questions=[train, *many])
-    return Dataset.open(folder)
+    """Twelve questions, t00 to t11."""
+    return small_dataset(tmp_path_factory.mktemp("runner") / "small")
 
 
 def ask(dataset: Dataset, out: Path, system: System | None = None, **options: Any) -> Summary:
@@ -142,14 +140,14 @@ def test_a_sample_is_scored_on_the_questions_it_was_asked(dataset: Dataset, tmp_
 
 
 def test_a_long_trace_keeps_its_head_and_what_lies_on_a_gold_path(dataset: Dataset) -> None:
-    gold = runner.SplitGold(dataset, "test")
+    gold = asking.SplitGold(dataset, "test")
     strangers = tuple(f"word:{n}" for n in range(1_000))
     triples = tuple(TripleRef(head=name, relation="seeAlso", tail="word:0") for name in strangers)
     evidence = gold.by_id["t00"].evidence
     event = TraceEvent(
         stage="retrieve", entities=(*strangers, "book:史记"), triples=(*triples, *evidence), dropped=strangers
     )
-    short = runner.shortened(event, "t00", gold)
+    short = asking.shortened(event, "t00", gold)
     assert short.entities == (*strangers[:200], "book:史记")
     assert short.triples == (*triples[:200], *evidence)
     assert short.dropped == strangers[:200]
@@ -259,10 +257,19 @@ def test_a_trace_that_cannot_be_written_costs_the_trace_only(dataset: Dataset, t
 # --- stopped ------------------------------------------------------------------------------------------------
 
 
-WATCHED = {runner.__file__, run_folder.__file__}
+WATCHED = {asking.__file__, runner.__file__, run_folder.__file__}
 
 
-def run_and_die(dataset: Dataset, out: Path, after: int) -> int:
+class Waiting(Dice):
+    """Gives way now and then, so that questions end in another order than they began."""
+
+    async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
+        for _ in range(int(question.id[1:]) * 7 % 5):
+            await asyncio.sleep(0)
+        return await super().answer(question, ctx)
+
+
+def run_and_die(dataset: Dataset, out: Path, after: int, pace: Pace) -> int:
     """Run in a child process that is killed after so many lines of the runner's code (0: never).
 
     Returns the number of lines it came to if it was not killed, else 0.
@@ -283,7 +290,7 @@ def run_and_die(dataset: Dataset, out: Path, after: int) -> int:
 
         sys.settrace(shoot)
         try:
-            ask(dataset, out)
+            ask(dataset, out, Waiting(), pace=pace)
             os.write(pipe, str(executed).encode("ascii"))
             os._exit(0)
         finally:
@@ -299,36 +306,64 @@ def run_and_die(dataset: Dataset, out: Path, after: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("concurrency", [1, 4])
 def test_killed_anywhere_the_same_call_ends_with_the_same_run(
-    dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]]
+    dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]], concurrency: int
 ) -> None:
-    lines = run_and_die(dataset, tmp_path / "alive", after=0)
+    pace = Pace(concurrency)
+    lines = run_and_die(dataset, tmp_path / "alive", 0, pace)
+    assert (content(tmp_path / "alive") == whole) == (concurrency == 1), "only one at a time keeps the order"
     left = set()
     for after in np.linspace(1, lines * 0.98, 24, dtype=int).tolist():
         out = tmp_path / str(after)
-        run_and_die(dataset, out, after)
+        run_and_die(dataset, out, after, pace)
         left.add(len(content(out)) if (out / "items.jsonl").exists() else -1)
-        ask(dataset, out)
-        assert content(out) == whole, f"killed after line {after}"
+        ask(dataset, out, Waiting(), pace=pace)
+        assert sorted(content(out), key=itemgetter("id")) == whole, f"killed after line {after}"
         assert (out / "run.json").read_bytes() == (tmp_path / "alive" / "run.json").read_bytes()
     assert len(left) > 5, "the kills hit too few different states to prove anything"
 
 
+def test_what_cannot_be_written_whole_is_not_written_at_all(
+    dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(run_folder.RunWriter):
+        """On a disk with room for four and a half lines."""
+
+        def _write(self, line: bytes) -> None:
+            room = 4.5 * len(line)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), resource.RLIM_INFINITY))
+            try:
+                super()._write(line)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    with monkeypatch.context() as full, pytest.raises(OSError, match="File too large") as caught:
+        full.setattr(run_folder, "RunWriter", Full)
+        ask(dataset, tmp_path / "run")
+    assert caught.value.filename == str(tmp_path / "run" / "items.jsonl")
+    assert content(tmp_path / "run") == whole[:4]
+    assert ask(dataset, tmp_path / "run").asked == QUESTIONS - 4
+    assert content(tmp_path / "run") == whole
+
+
+@pytest.mark.parametrize(("concurrency", "kept"), [(1, 6), (8, 8)])
 def test_an_interrupt_is_heard_between_questions_and_the_run_goes_on_later(
-    dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]]
+    dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]], concurrency: int, kept: int
 ) -> None:
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # ignored where tests run in the background
     try:
         with pytest.raises(KeyboardInterrupt):
-            ask(dataset, tmp_path / "run", Dice(act=lambda: signal.raise_signal(signal.SIGINT)))
+            interrupted = Dice(act=lambda: signal.raise_signal(signal.SIGINT))
+            ask(dataset, tmp_path / "run", interrupted, pace=Pace(concurrency))
     finally:
         signal.signal(signal.SIGINT, before)
-    assert content(tmp_path / "run") == whole[:6]
+    assert content(tmp_path / "run") == whole[:kept], "those that had begun are written"
     system = Dice()
     ask(dataset, tmp_path / "run", system)
-    assert system.asked == [line["id"] for line in whole[6:]]
+    assert system.asked == [line["id"] for line in whole[kept:]]
     assert content(tmp_path / "run") == whole
 
 
@@ -400,8 +435,11 @@ def test_a_second_run_is_kept_out_while_the_first_goes_on(dataset: Dataset, tmp_
     met = []
 
     def intrude() -> None:
-        with pytest.raises(PredictionError, match="another run is writing here") as caught:
-            ask(dataset, tmp_path / "run")
+        with (
+            ThreadPoolExecutor() as other,
+            pytest.raises(PredictionError, match="another run is writing here") as caught,
+        ):
+            other.submit(ask, dataset, tmp_path / "run").result()
         met.append(caught.value.file)
 
     assert ask(dataset, tmp_path / "run", Dice(act=intrude)).statuses == {"ok": QUESTIONS}

@@ -15,37 +15,37 @@ Claims = Mapping[str, tuple[Rule, ...]]
 def claims(asked: Asked, rubric: Rubric, nodes: Nodes) -> Claims:
     """Every node but the anchors that some rule claims for the question."""
     found: dict[str, list[Rule]] = {}
+    named = _named(asked)
     for rule in rubric.claiming:
         if rule.suits(asked.target, asked.family):
-            for node in _found(rule, asked, nodes):
+            for node in _found(rule, named, nodes):
                 found.setdefault(node, []).append(rule)
     return {node: tuple(rules) for node, rules in found.items() if node not in asked.anchors}
 
 
-def _found(rule: Rule, asked: Asked, nodes: Nodes) -> dict[str, None]:
+def _found(rule: Rule, named: Mapping[str, tuple[str, ...]], nodes: Nodes) -> dict[str, None]:
     """The nodes one rule finds, in the order of the graph store."""
-    starts = _start(rule.entry.start or "all", asked)
+    starts = named[rule.entry.start or "all"]
     if rule.walk is None:
         return {node: None for node in starts if nodes.type_of[node] in rule.nodes}
-    walk, ends = rule.walk, frozenset(_start(rule.entry.ends or "", asked))
+    walk, ends = rule.walk, rule.entry.ends
     starts = tuple(node for node in starts if nodes.type_of[node] in walk.first)
     if not starts:
         return {}
     return {
         path.nodes[walk.take]: None
         for path in nodes.graph.follow(starts, walk.steps)
-        if not rule.entry.ends or path.nodes[-1] in ends
+        if ends is None or path.nodes[-1] in named[ends]
     }
 
 
-def _start(name: str, asked: Asked) -> tuple[str, ...]:
-    """The nodes of a question that a rule calls by this name."""
+def _named(asked: Asked) -> dict[str, tuple[str, ...]]:
+    """The nodes of a question by the names that rules call them."""
     return {
-        "": (),
         "answers": asked.answers,
         "anchors": asked.anchors,
         "path": asked.path,
         "asked": asked.anchors + asked.path,
         "gold": asked.path + asked.answers,
         "all": asked.anchors + asked.path + asked.answers,
-    }[name]
+    }

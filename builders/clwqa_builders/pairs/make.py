@@ -22,7 +22,7 @@ from clwqa_builders.pairs.rubric import Rubric, Rule
 from clwqa_builders.parallel import parallel_map
 
 PAIR_TARGETS: Mapping[str, int] = {"train": 2_466, "validation": 616, "test": 2_055}  # seed paper sec. 5.2
-QUESTIONS = 0.5  # questions looked at per pair wanted
+QUESTIONS = 0.6  # questions looked at per pair wanted
 PER_RULE, PER_DRAW = 3, 1  # nodes of one question taken up per rule that claims, per rule that draws
 SHEET = ("pair_id", "question_id", "entity_id", "question", "node_text", "claims", "band", "rule")
 
@@ -102,11 +102,16 @@ def _pairs_of_part(
 
 
 def candidates(asked: Asked, rubric: Rubric, pool: Pool, seed: int) -> Iterator[Candidate]:
-    """Every pair of one question that may be drawn: at most PER_RULE nodes of each deciding rule."""
+    """Every pair of one question that may be drawn: at most PER_RULE nodes of each deciding rule.
+
+    A node that reads like one of a higher band (two words may have one and the same gloss) is left out.
+    """
     claimed, type_of = claims(asked, rubric, pool.nodes), pool.nodes.type_of
     by_rule: dict[str, list[str]] = {}
-    for node, rules in claimed.items():
-        by_rule.setdefault(rules[0].id, []).append(node)
+    band_of: dict[tuple[str, ...], str] = {}
+    for node, rules in sorted(claimed.items(), key=lambda claim: claim[1][0].band, reverse=True):
+        if band_of.setdefault(pool.nodes.words_of(node), rules[0].band) == rules[0].band:
+            by_rule.setdefault(rules[0].id, []).append(node)
     for nodes in by_rule.values():
         for node in sorted(nodes, key=lambda node: hashed(seed, asked.id, node))[:PER_RULE]:
             yield Candidate(asked, node, type_of[node], claimed[node])

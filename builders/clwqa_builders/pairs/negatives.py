@@ -48,6 +48,7 @@ class Negatives:
     def draw(self, way: Draw, count: int) -> Iterator[str]:
         """At most ``count`` different nodes drawn in one of the ways of the rubric."""
         ways: Mapping[Draw, Callable[[int], str | None]] = {
+            "lookalike-word": self._lookalike_word,
             "lookalike": self._lookalike,
             "lookalike-passage": self._lookalike_passage,
             "other-unit": self._other_unit,
@@ -65,11 +66,15 @@ class Negatives:
 
     # ------------------------------------------------------------------ the ways
 
+    def _lookalike_word(self, turn: int) -> str | None:
+        return self._like(self._pick(self._words, "word", turn), turn)
+
     def _lookalike(self, turn: int) -> str | None:
-        return self._like(self._pick(self._lettered, "like", turn), turn)
+        others = tuple(node for node in self._lettered if node not in self._words)
+        return self._like(self._pick(others, "like", turn), turn)
 
     def _lookalike_passage(self, turn: int) -> str | None:
-        word = self._like(self._pick(self._words, "word", turn), turn)
+        word = self._lookalike_word(turn + TRIES)  # another word than that of the rule before
         if word is None or not self._other_word(word):
             return None
         wanted = self.asked.target if self.asked.target in OF_WORD else None

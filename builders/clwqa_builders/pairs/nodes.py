@@ -37,6 +37,10 @@ class Nodes:
     def usable(self, node: str, part: int) -> bool:
         return self.part_of[node] in (part, SHARED)
 
+    def words_of(self, node: str) -> tuple[str, str]:
+        """What a reader sees of a node: its type, and its text or else its label."""
+        return self.type_of[node], self.text_of[node] or self.graph.label(node)
+
     @cached_property
     def kin(self) -> Callable[[str], frozenset[str]]:
         """`kin(period)`: the periods that contain it, or that it contains, at every depth."""

@@ -19,7 +19,7 @@ from clwqa_builders.questions.pattern import parse_pattern
 RUBRIC = Path(__file__).with_name("rubric.toml")
 
 Start = Literal["answers", "anchors", "path", "asked", "all"]
-Draw = Literal["lookalike", "lookalike-passage", "other-unit", "same-type", "elsewhere"]
+Draw = Literal["lookalike-word", "lookalike", "lookalike-passage", "other-unit", "same-type", "elsewhere"]
 Item = TypeVar("Item")
 
 

@@ -1,0 +1,223 @@
+"""CEAF-CLWQA: cultural elements guide linking, retrieval, ranking and answering (the seed paper's framework)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+from clwqa_baselines.ceaf import oracles
+from clwqa_baselines.ceaf.answering import (
+    Resolver,
+    Shown,
+    Wording,
+    evidence,
+    model_answers,
+    path_answers,
+    snippets,
+)
+from clwqa_baselines.ceaf.config import CeafConfig
+from clwqa_baselines.ceaf.linking import element_notes, link
+from clwqa_baselines.ceaf.ranking import open_ranker, select
+from clwqa_baselines.ceaf.relaxation import Relaxed, relax
+from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
+from clwqa_baselines.replies import failed
+from clwqa_bench.kg.protocol import Path
+from clwqa_bench.llm.tasks import AnswerFromEvidence, Constraints, ExtractConstraints
+from clwqa_bench.predictions import EvidencePath, Flag, Label, Prediction, Status, TraceEvent
+from clwqa_bench.records import QuestionView, TripleRef
+from clwqa_bench.systems import Context, Resources, System
+
+NOTHING = Query((), None)
+WHOLE_STAGE_1 = frozenset({"anchors", "elements"})
+
+
+class Ceaf(System):
+    """Links by elements, retrieves along type paths, ranks paths, answers from the best: two calls a question."""
+
+    name = "ceaf"
+    uses_llm = True
+    oracles = ("anchors", "elements", "stage1", "evidence")
+    Config = CeafConfig
+    config: CeafConfig
+
+    @property
+    def variant(self) -> str:
+        """The settings that are not the default."""
+        changed = self.config.model_dump(exclude_defaults=True)
+        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
+
+    def prepare(self, resources: Resources) -> None:
+        config = self.config
+        self._graph, self._ontology = resources.kg, resources.ontology
+        self._notes = element_notes(resources.ontology)
+        self._types = TypeGraph(
+            resources.ontology, config.d_max, config.allow_repeat, config.through_categories
+        )
+        self._ranker = open_ranker(config, resources)
+        self._wording = Wording(resources.kg, resources.ontology, config.passage_chars)
+        self._retrieve = partial(retrieve, graph=self._graph, types=self._types, cap=config.cap)
+
+    async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
+        if "evidence" in ctx.oracle:
+            return await self._answer(question, self._gold_evidence(ctx), ctx)
+        constraints = None
+        if not self._knows_stage_1(ctx):
+            reply = await ctx.ask(ExtractConstraints(question=question.text, elements=self._notes))
+            if reply.value is None:
+                ctx.trace.add(TraceEvent(stage="link", op=reply.status))
+                return failed(question.id, reply)
+            constraints = reply.value
+        query = self._link(question.text, constraints, ctx)
+        relaxed = self._candidates(query, ctx)
+        shown = self._rank(question.text, relaxed, ctx)
+        flags: tuple[Flag, ...] = ("relaxed",) if relaxed.steps else ()
+        return await self._answer(question, Outcome(query, shown, flags), ctx)
+
+    # ------------------------------------------------------------------ stage 1
+
+    @staticmethod
+    def _knows_stage_1(ctx: Context) -> bool:
+        return "stage1" in ctx.oracle or set(ctx.oracle) >= WHOLE_STAGE_1
+
+    def _link(self, text: str, constraints: Constraints | None, ctx: Context) -> Query:
+        """Constraints checked and linked; those that the run replaces by gold are replaced here."""
+        query, detail = NOTHING, dict[str, Any]()
+        if constraints is not None:
+            query, detail = link(constraints, text, self._graph, self._ontology, self.config)
+        if (gold := ctx.gold) is not None:
+            if self._knows_stage_1(ctx):
+                query = oracles.gold_constraints(gold, self._ontology)
+            elif "anchors" in ctx.oracle:
+                query = oracles.gold_anchors(query, gold)
+            elif "elements" in ctx.oracle:
+                query = oracles.gold_elements(query, gold, self._ontology)
+        ctx.trace.add(_link_event(query, detail))
+        return query
+
+    # ------------------------------------------------------------------ stages 2 and 3
+
+    def _candidates(self, query: Query, ctx: Context) -> Relaxed:
+        """Retrieval, relaxed if so set; with several anchors, combined as set."""
+        config = self.config
+        relaxed = Relaxed(query, self._retrieve(query))
+        if config.relax:
+            relaxed = relax(
+                query,
+                relaxed.found,
+                self._retrieve,
+                self._ontology,
+                budget=config.top_k,
+                stop_on_no_new=config.stop_on_no_new,
+            )
+        if config.combine == "intersection" and len(query.anchors) > 1:
+            paths = reached_by_all(relaxed.found.paths, query.anchors)
+            relaxed = replace(relaxed, found=replace(relaxed.found, paths=paths))
+        found, steps = relaxed.found, [asdict(step) for step in relaxed.steps]
+        tried = [" ".join(type_path) for type_path in found.type_paths]
+        ctx.trace.add(
+            TraceEvent(stage="type_paths", total=len(tried), detail={"kept": tried, "relaxed": steps})
+        )
+        retrieved = TraceEvent(stage="retrieve", paths=traced(found.paths), detail={"capped": found.capped})
+        ctx.trace.add(retrieved)
+        return relaxed
+
+    def _rank(self, text: str, relaxed: Relaxed, ctx: Context) -> tuple[Shown, ...]:
+        """The paths that stay, under the ids they were retrieved with."""
+        config, candidates = self.config, relaxed.found.paths
+        scores = self._ranker.rank(text, candidates)
+        kept = select(candidates, scores, config.top_k, group_by_signature=config.group_by_signature)
+        ids = {path: path_id(number) for number, path in enumerate(candidates, start=1)}
+        shown = self._shown([(ids[scored.path], scored.path, scored.score) for scored in kept])
+        names = {piece.id for piece in shown}
+        dropped = tuple(id for id in ids.values() if id not in names)
+        event = TraceEvent(stage="rank", op=config.ranker, paths=_evidence_paths(shown), dropped=dropped)
+        ctx.trace.add(event)
+        return shown
+
+    def _shown(self, pieces: Iterable[tuple[str, Path, float | None]]) -> tuple[Shown, ...]:
+        return tuple(Shown(id, path, score, self._wording.snippet(path)) for id, path, score in pieces)
+
+    def _gold_evidence(self, ctx: Context) -> Outcome:
+        """Constraints and evidence as they should be, in place of stages 1 to 3."""
+        if ctx.gold is None:
+            raise ValueError("this run replaces evidence by gold, and was given none")
+        query, paths = oracles.gold_constraints(ctx.gold, self._ontology), oracles.gold_paths(ctx.gold)
+        ctx.trace.add(_link_event(query, {}))
+        ctx.trace.add(TraceEvent(stage="retrieve", paths=traced(paths)))
+        shown = self._shown([(path_id(number), path, None) for number, path in enumerate(paths, start=1)])
+        ctx.trace.add(TraceEvent(stage="rank", op="gold", paths=_evidence_paths(shown)))
+        return Outcome(query, shown)
+
+    # ------------------------------------------------------------------ stage 4
+
+    async def _answer(self, question: QuestionView, outcome: Outcome, ctx: Context) -> Prediction:
+        shown, flags = outcome.shown, outcome.flags if outcome.shown else (*outcome.flags, "no_evidence")
+        fields: dict[str, Any] = {
+            "evidence": evidence(shown),
+            "topics": tuple(node for anchor in outcome.query.anchors for node in anchor.nodes),
+        }
+        if self.config.answers_from == "paths":
+            answers = path_answers(shown, self._wording)
+        else:
+            task = AnswerFromEvidence(question=question.text, snippets=snippets(shown, self._wording))
+            reply = await ctx.ask(task)
+            if reply.value is None:
+                ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
+                return failed(question.id, reply, flags=flags, **fields)
+            resolver = Resolver(self._graph, shown, outcome.query.target)
+            answers, fields["citations"] = model_answers(reply.value, resolver)
+            fields |= {"raw_answer": reply.raw, "native_format": "json"}
+        if any(answer.source == "parametric" for answer in answers):
+            flags = (*flags, "parametric")
+        nodes = tuple(answer.entity_id for answer in answers if answer.entity_id)
+        ctx.trace.add(TraceEvent(stage="answer", op=self.config.answers_from, entities=nodes))
+        status: Status = "ok" if answers else "empty"
+        return Prediction(id=question.id, status=status, ranked=True, answers=answers, flags=flags, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What stages 1 to 3 leave for the answer."""
+
+    query: Query
+    shown: tuple[Shown, ...] = ()
+    flags: tuple[Flag, ...] = ()
+
+
+# ---------------------------------------------------------------------- what is recorded
+
+
+def path_id(number: int) -> str:
+    """Paths are numbered from 1 in the order they were retrieved."""
+    return f"p{number}"
+
+
+def traced(paths: Sequence[Path]) -> tuple[EvidencePath, ...]:
+    """Candidate paths for the trace; made without checks, since there may be thousands and each is a graph's own."""
+    construct, triple = EvidencePath.model_construct, TripleRef.model_construct
+    return tuple(
+        construct(
+            id=path_id(number),
+            triples=tuple(triple(head=t.head, relation=t.relation, tail=t.tail) for t in path.triples),
+        )
+        for number, path in enumerate(paths, start=1)
+    )
+
+
+def _evidence_paths(shown: Sequence[Shown]) -> tuple[EvidencePath, ...]:
+    return tuple(piece.as_evidence() for piece in shown)
+
+
+def _link_event(query: Query, detail: dict[str, Any]) -> TraceEvent:
+    labels = [
+        Label(element=element, entity_id=node)
+        for anchor in query.anchors
+        for node in anchor.nodes
+        for element in anchor.elements
+    ]
+    if query.target is not None:
+        labels.append(Label(element=query.target))
+    nodes = tuple(dict.fromkeys(node for anchor in query.anchors for node in anchor.nodes))
+    return TraceEvent(stage="link", entities=nodes, elements=tuple(dict.fromkeys(labels)), detail=detail)
