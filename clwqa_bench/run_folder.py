@@ -18,9 +18,8 @@ from filelock import FileLock, Timeout
 from clwqa_bench.console import say
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.predictions import Prediction, RunManifest, Status
-from clwqa_bench.runs import ITEMS, MANIFEST, read_manifest, read_run
+from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, read_manifest, read_run
 
-RETRIES = "retries.jsonl"
 """The former lines of questions that were asked again, so that nobody can draw until it fits unseen."""
 
 RETRYABLE: Final[frozenset[Status]] = frozenset({"error", "timeout", "skipped"})

@@ -218,28 +218,38 @@ async def _fill(
     writer: RunWriter, setup: Setup, missing: Sequence[QuestionView], pace: Pace, activity: Activity
 ) -> str | None:
     """Answer what is missing, so many at a time, and write each down as it comes; returns the first error met."""
-    waiting = iter(missing)
+    room = asyncio.Semaphore(pace.concurrency)
     errors: list[str] = []
     with progress(f"{setup.system.name}, {len(missing):,} questions", total=len(missing)) as bar:
 
-        async def work() -> None:
-            for question in waiting:
-                await asyncio.sleep(0)  # an interrupt is heard here
+        async def work(question: QuestionView) -> None:
+            async with room:
                 item = await ask(setup, question, pace.timeout)
-                bar.advance(writer.append(item))
-                errors.extend(filter(None, [item.prediction.error]))
+            bar.advance(writer.append(item))
+            errors.extend(filter(None, [item.prediction.error]))
 
         showing = asyncio.create_task(_show(activity, bar))
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(pace.concurrency, len(missing))):
-                    group.create_task(work())
+                for question in missing:
+                    group.create_task(work(question))
+                    await _begun(room)
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:
             showing.cancel()
             bar.advance(writer.sync())
     return errors[0] if errors else None
+
+
+async def _begun(room: asyncio.Semaphore) -> None:
+    """Give way to the question just begun, then wait until there is room for another.
+
+    An interrupt is heard here, so also between the questions of a system that never waits for anything.
+    """
+    await asyncio.sleep(0)
+    async with room:
+        pass
 
 
 async def _show(activity: Activity, bar: Progress) -> None:

@@ -21,7 +21,7 @@ from clwqa_bench.grid import Gold, GoldQuestion, Grid, align
 from clwqa_bench.predictions import DatasetRef, Prediction, RunManifest
 from clwqa_bench.records import Question, Split, hop_band
 
-MANIFEST, ITEMS = "run.json", "items.jsonl"
+MANIFEST, ITEMS, RETRIES = "run.json", "items.jsonl", "retries.jsonl"
 MAX_LINE = 16 << 20  # bytes of one prediction; evidence of a question is far below, a runaway file far above
 BOM = b"\xef\xbb\xbf"
 DECISIVE = (b"status", b"ranked", b"answers")  # fields of which a second one would change a score
@@ -29,7 +29,11 @@ DECISIVE = (b"status", b"ranked", b"answers")  # fields of which a second one wo
 
 @dataclass(frozen=True)
 class Run:
-    """Predictions as read: `lines[i]` is the line of `predictions[i]`; `torn` the line that was cut off, if any."""
+    """Predictions as read.
+
+    `lines[i]` is the line of `predictions[i]`; `torn` the line that was cut off, if any; `asked_again` counts questions
+    that had failed before and were asked once more (`run --retry`).
+    """
 
     path: Path
     manifest: RunManifest | None
@@ -37,6 +41,12 @@ class Run:
     predictions: tuple[Prediction, ...]
     lines: tuple[int, ...]
     torn: int | None = None
+    asked_again: int = 0
+
+    @property
+    def notes(self) -> dict[str, int]:
+        """Counts that belong beside the run's scores, as notes of a ScoreTable."""
+        return {"torn_line": self.torn or 0, "asked_again": self.asked_again}
 
     @property
     def title(self) -> str:
@@ -100,7 +110,15 @@ def read_run(path: str | Path) -> Run:
             raise _unreadable(error, line, items, number, fix) from None
         _refuse_repeated_keys(line, items, number)
         lines.append(number)
-    return Run(path, manifest, items, tuple(predictions), tuple(lines), torn)
+    again = _ids_of(path / RETRIES) if path.is_dir() else frozenset()
+    return Run(path, manifest, items, tuple(predictions), tuple(lines), torn, len(again))
+
+
+def _ids_of(path: Path) -> frozenset[str]:
+    """The ids in a file of predictions; none if there is no such file."""
+    if not path.exists():
+        return frozenset()
+    return frozenset(json.loads(line)["id"] for _, line, whole in numbered_lines(path) if whole)
 
 
 def numbered_lines(path: Path, limit: int = MAX_LINE) -> Iterator[tuple[int, bytes, bool]]:

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.predictions import DatasetRef, RunManifest
-from clwqa_bench.records import SPLITS, Split
-from clwqa_bench.run_folder import RETRIES, differences, manifest_bytes, write_whole
-from clwqa_bench.runs import ITEMS, MANIFEST, Run, dataset_ref, read_run, sampled
+from clwqa_bench.records import Split
+from clwqa_bench.run_folder import differences, manifest_bytes, write_whole
+from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, dataset_ref, read_run, sampled
 
 SHOWN = 3  # ids named in a message
 
@@ -128,14 +128,15 @@ def _every_shard_once(runs: Sequence[Run]) -> None:
 def _split_of(ref: DatasetRef, dataset: Dataset, run: Run) -> Split:
     """The split that was asked.  Raises PredictionError if it is not one of this dataset."""
     here = dataset_ref(dataset, ref.split)
-    if here != ref or ref.split not in SPLITS:
+    if changed := [name for name in DatasetRef.model_fields if getattr(ref, name) != getattr(here, name)]:
         raise PredictionError(
-            f"the shards were asked {ref.name} {ref.version}; {dataset.root} holds {here.name} {here.version}",
+            f"the shards were asked {ref.name} {ref.version}, and this is {here.name} {here.version}"
+            f" (another {', '.join(changed)})",
             fix="name the dataset that was asked with --dataset",
             file=run.path / MANIFEST,
-            field="dataset",
+            field=f"dataset.{changed[0]}",
         )
-    return ref.split
+    return cast(Split, ref.split)
 
 
 def _complete(run: Run, ids: Sequence[str]) -> None:
@@ -146,7 +147,7 @@ def _complete(run: Run, ids: Sequence[str]) -> None:
     there = Counter(prediction.id for prediction in run.predictions)
     if wrong := [id for id, number in there.items() if number > 1 or id not in expected]:
         raise PredictionError(
-            f"{_named(wrong)} stand twice or are not of shard {manifest.shard}",
+            f"there twice, or not of shard {manifest.shard}: {_named(wrong)}",
             fix="a run folder must not be edited; make the shard again",
             file=run.items,
         )

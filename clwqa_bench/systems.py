@@ -207,6 +207,8 @@ def system_class(name: str) -> type[System]:
             f"system {name!r} calls itself {getattr(found, 'name', None)!r}",
             fix="give the class and its entry point the same name",
         )
+    if "llm" in found.Config.model_fields:  # where run.json says which language model was asked
+        raise PluginError(f"system {name!r} has a setting 'llm'", fix="give the setting another name")
     return found
 
 

@@ -93,7 +93,7 @@ def report(
             title=title,
             manifest=run.manifest,
             resamples=resamples,
-            notes={"torn_line": run.torn or 0},
+            notes=run.notes,
         )
         for title, run, grid in opened
     ]

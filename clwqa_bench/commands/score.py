@@ -63,7 +63,7 @@ def score(
             strata=strata,
             resamples=resamples,
             level=level,
-            notes={"torn_line": run.torn or 0},
+            notes=run.notes,
         ).table
         for title, run, grid in common.open_runs(runs, dataset, split, verdicts)
     ]

@@ -45,7 +45,9 @@ def info(
 
 
 def describe(kind: type[System]) -> dict[str, Any]:
-    """A system's description, version, settings, and the stages it replaces by gold."""
+    """A system's description, version, settings, whether it asks a language model, and the stages that it replaces
+    (`oracle`) or lets be replaced (`oracles`) by gold.
+    """
     properties = kind.Config.model_json_schema().get("properties", {})
     settings = [
         {
@@ -62,7 +64,9 @@ def describe(kind: type[System]) -> dict[str, Any]:
         "summary": module.partition("\n")[0],
         "description": inspect.getdoc(kind) or "",
         "version": kind.version,
+        "uses_llm": kind.uses_llm,
         "oracle": list(kind.oracle),
+        "oracles": list(kind.oracles),
         "settings": settings,
     }
 
@@ -85,6 +89,10 @@ def _draw_system(found: dict[str, Any]) -> RenderableType:
     ]
     if found["oracle"]:
         lines.append(Text(f"sees gold ({', '.join(found['oracle'])}): never on a board", "yellow"))
+    if found["uses_llm"]:
+        lines.append(Text("asks a language model: --llm lexical, openai:PRESET_OR_MODEL or local:NAME"))
+    if found["oracles"]:
+        lines.append(Text(f"can take from the gold: {', '.join(f'--oracle {o}' for o in found['oracles'])}"))
     table = Table.grid(padding=(0, 2))
     for setting in found["settings"]:
         table.add_row(Text(f"--set {setting['name']}={setting['default']}"), Text(setting["description"]))

@@ -84,6 +84,10 @@ AGREE = Name("所有重抽样结果相同", "all resamples agree")
 """What stands in place of an interval without width, and what it says: the value, not that it is certain."""
 
 NOTES = {
+    "asked_again": Name(
+        "{n:,} 题失败后重问过（run --retry）",
+        "{n:,} question{s} asked again after a failure (run --retry)",
+    ),
     "torn_line": Name(
         "预测文件第 {n} 行不完整，该题按缺失计",
         "line {n} of the predictions is cut off; its question counts as missing",

@@ -12,6 +12,7 @@ from clwqa_baselines.trivial.majority import Majority
 from clwqa_baselines.trivial.oracle import Oracle
 from clwqa_baselines.trivial.random_entity import RandomEntity
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.linking import Gazetteer
 from clwqa_bench.metrics import Metric
 from clwqa_bench.predictions import Prediction
 from clwqa_bench.records import Split, TripleRef
@@ -92,7 +93,7 @@ def test_majority_answers_with_the_commonest_of_the_train_split(tiny: Dataset, t
         ("“守株待兔”出自哪里？", ["word:守株待兔"]),
         ("《史记》是谁写的？", ["book:史记"]),
         ("“四面楚歌”和《韩非子》有关吗？", ["word:四面楚歌", "book:韩非子"]),
-        ("意思是“比喻死守经验，不知变通”的成语是什么？", ["expl:1"]),  # no equal name: the most similar
+        ("意思是“比喻死守经验，不知变通”的成语是什么？", ["expl:1"]),  # a part of its text
         ("“完全不相干的一句话”出自哪里？", []),
         ("司马迁写过什么？", ["person:司马迁"]),  # nothing marked: the longest name
         ("史记·项羽本纪收在哪部书里？", ["chapter:史记/项羽本纪"]),
@@ -100,7 +101,7 @@ def test_majority_answers_with_the_commonest_of_the_train_split(tiny: Dataset, t
     ],
 )
 def test_the_entity_a_question_names(tiny: Dataset, text: str, named: list[str]) -> None:
-    assert list(link(text, tiny.kg(), similarity=0.3)) == named
+    assert list(link(text, Gazetteer(tiny.kg(), similar=0.3))) == named
 
 
 def test_lookup_follows_the_relation_whose_label_is_in_the_question(tiny: Dataset, tmp_path: Path) -> None:

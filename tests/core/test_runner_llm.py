@@ -134,7 +134,7 @@ def test_so_many_questions_are_in_work_and_no_more(
         nonlocal in_work, most
         in_work += 1
         most = max(most, in_work)
-        for _ in range(3):
+        for _ in range(2 * QUESTIONS):
             await asyncio.sleep(0)
         in_work -= 1
 
@@ -243,6 +243,7 @@ def test_failures_stay_until_a_retry_asks_them_again_and_are_kept_beside(
     script()
     assert ask(dataset, tmp_path / "run", pace=Pace(retry=True)).statuses == {"ok": 11, "refused": 1}
     assert [line["id"] for line in content(tmp_path / "run", "retries.jsonl")] == ["t00", *IDS[:3]]
+    assert read_run(tmp_path / "run").asked_again == 3
     assert ask(dataset, tmp_path / "run", pace=Pace(retry=True)).retried == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -14,25 +15,33 @@ from typing import Literal
 
 import pytest
 
-from clwqa_bench import systems
+from clwqa_bench import runner, systems
 from clwqa_bench.commands import systems as command
+from clwqa_bench.llm.tasks import AnswerClosedBook
 from clwqa_bench.predictions import TraceEvent
 from clwqa_bench.registry import PluginError, Registry
 from clwqa_bench.runs import read_run
-from clwqa_bench.systems import SettingError, Settings, Trace, load_system, parse_settings
+from clwqa_bench.systems import (
+    Context,
+    Resources,
+    SettingError,
+    Settings,
+    Trace,
+    dataset_cache,
+    load_system,
+    parse_settings,
+)
 from tests import process, tiny_dataset
 from tests.conftest import REPOSITORY, Result
+from tests.core.scripted import Scripted
 
 PAGE = REPOSITORY / "docs" / "extend" / "system.md"
 
 
-def block(language: str) -> str:
-    """The first block of the page in a language."""
-    found = re.search(
-        rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    assert found is not None
-    return found[1]
+def block(language: str, number: int = 0) -> str:
+    """A block of the page in a language, by default the first."""
+    text = PAGE.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[number]
 
 
 @pytest.fixture
@@ -71,6 +80,17 @@ def test_an_unknown_name_is_answered_with_the_nearest(explainer: Path) -> None:
     assert "did you mean 'explainer'" in caught.value.fix
 
 
+TAKES_LLM = """
+from clwqa_bench.systems import Settings, System
+
+class other(System):
+    name = "other"
+
+    class Config(Settings):
+        llm: str = ""
+"""
+
+
 @pytest.mark.parametrize(
     ("source", "what"),
     [
@@ -81,6 +101,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(explainer: Path) -> None:
         ),
         ("from clwqa_bench.systems import System\nclass other(System): pass", "calls itself None"),
         ("import madeup_nothing", "cannot be loaded"),
+        (TAKES_LLM, "has a setting 'llm'"),
     ],
 )
 def test_what_is_no_system_is_said_to_be_none(registry: Callable[..., Path], source: str, what: str) -> None:
@@ -140,6 +161,47 @@ def test_time_counts_to_the_stage_that_has_ended(monkeypatch: pytest.MonkeyPatch
     assert seconds == {"link": 1.0 + 3.0, "retrieve": 2.0, "answer": 4.0}
 
 
+@pytest.mark.parametrize("stage", [None, "reflect"])
+def test_a_reply_counts_to_the_stage_of_its_task_or_the_one_named(
+    monkeypatch: pytest.MonkeyPatch, stage: Literal["reflect"] | None
+) -> None:
+    clock = iter([0.0, 1.0, 3.0, 6.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    ctx = Context(kg=None, rng=None, trace=Trace(_since=time.perf_counter()), llm=Scripted())  # type: ignore[arg-type]
+    ctx.trace.add(TraceEvent(stage="link"))
+    reply = asyncio.run(ctx.ask(AnswerClosedBook(question="t00"), stage))
+    assert (reply.status, ctx.trace.replies) == ("ok", {"ok": 1})
+    usage = ctx.trace.usage()
+    used = usage[stage or "answer"]
+    assert (used.calls, used.attempts, used.tokens_in, used.cost) == (1, 2, 100, 0.5)
+    assert sum(used.seconds for used in usage.values()) == 6.0
+
+
+# --- what is kept -------------------------------------------------------------------------------------------
+
+
+def test_what_is_derived_has_a_place_that_everything_it_depends_on_decides(tmp_path: Path) -> None:
+    resources = Resources(kg=None, ontology=None, train=lambda: iter(()), cache=tmp_path)  # type: ignore[arg-type]
+    place = resources.derived("index", "1.0", Knobs().model_dump())
+    assert place.parent == tmp_path
+    assert place.name.startswith("index-")
+    assert place == resources.derived("index", "1.0", Knobs().model_dump())
+    others = {
+        resources.derived("index", "1.1", Knobs().model_dump()),
+        resources.derived("index", "1.0", Knobs(width=4).model_dump()),
+        resources.derived("model", "1.0", Knobs().model_dump()),
+    }
+    assert len({place, *others}) == 4
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_data_have_another_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert dataset_cache("graph", "questions") == dataset_cache("graph", "questions")
+    assert dataset_cache("graph", "questions") != dataset_cache("graph", "others")
+    assert dataset_cache("graph", "questions").is_relative_to(tmp_path / "clwqa-bench")
+
+
 # --- the commands -------------------------------------------------------------------------------------------
 
 
@@ -164,6 +226,20 @@ def test_info_says_what_a_system_does_and_can_be_set_to(cli: Callable[..., Resul
         }
     ]
     assert "--set relation=hasExplanation" in cli("systems", "info", "explainer").out
+    assert (found["uses_llm"], found["oracle"], found["oracles"]) == (False, [], [])
+
+
+def test_info_says_that_a_model_is_asked_and_what_gold_can_be_given(
+    cli: Callable[..., Result], registry: Callable[..., Path]
+) -> None:
+    source = (
+        '"""Asks."""\nfrom clwqa_bench.systems import System\nclass Asks(System):\n'
+        '    name = "asks"\n    uses_llm = True\n    oracles = ("anchors", "evidence")\n'
+    )
+    registry({"asks": "madeup_asks:Asks"}, {"madeup_asks.py": source})
+    shown = cli("systems", "info", "asks").out
+    assert "asks a language model: --llm lexical" in shown
+    assert "can take from the gold: --oracle anchors, --oracle evidence" in shown
 
 
 def test_the_worked_example_runs_and_its_settings_count(
@@ -179,6 +255,23 @@ def test_the_worked_example_runs_and_its_settings_count(
     assert (other.code, json.loads(other.out)["field"]) == (2, "config.relation")
     cli(*ask, "--out", str(tmp_path / "other"), "--set", "relation=hasSource")
     assert read_run(tmp_path / "other").predictions[0].answers[0].text == "韩非子·外储说左上"
+
+
+def test_the_worked_example_that_asks_a_model_runs(
+    cli: Callable[..., Result],
+    registry: Callable[..., Path],
+    tiny: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = f"{block('python')}\n\n{block('python', 1)}"
+    registry({"guesser": "guesser:Guesser"}, {"guesser.py": source})
+    monkeypatch.setattr(runner, "open_llm", lambda *_: Scripted())
+    done = cli("run", "guesser", "--dataset", str(tiny), "--out", str(tmp_path / "run"), "--llm", "openai:x")
+    assert (done.code, "guesser [test/scripted-1]" in done.out) == (0, True)
+    for prediction in read_run(tmp_path / "run").predictions:
+        assert [answer.text for answer in prediction.answers] == ["史记"]
+        assert prediction.usage["answer"].calls == 1
 
 
 def test_the_worked_example_is_short() -> None:

@@ -6,27 +6,20 @@ mentions are linked to nodes.  The paper does not say how a string becomes a nod
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
-from clwqa_baselines.ceaf.config import CeafConfig
 from clwqa_baselines.ceaf.retrieval import AnchorNodes, Query
 from clwqa_bench.kg.protocol import GraphStore
+from clwqa_bench.linking import Gazetteer
+from clwqa_bench.linking.gazetteer import verbatim
 from clwqa_bench.llm.tasks import AnchorMention, Constraints, ElementNote
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
 
-NEAREST = 10  # names that are compared with a mention
-NAME = 24  # characters of a passage that its name has at most
-LEFT_OUT = 16  # characters that a mark of elision stands for at most
-PUNCTUATION = "，。、；：？！,.;:?! "
-ELISION = re.compile("～+|…+")
-TITLED = re.compile("(?P<author>[^《》]+)《(?P<title>[^《》]+)》")
+NEAREST = 10  # names among which those that tie for the nearest are looked for
 
 
 def element_notes(ontology: Ontology) -> tuple[ElementNote, ...]:
@@ -55,7 +48,7 @@ class Checked:
 
 def check(constraints: Constraints, question: str, ontology: Ontology) -> Checked:
     """Hold constraints against the closed set T and the question."""
-    names = _Names(ontology)
+    names = _Labels(ontology)
     present = [anchor for anchor in constraints.anchors if _occurs(anchor.mention, question)]
     absent = [anchor.mention for anchor in constraints.anchors if anchor not in present]
     anchors = tuple(
@@ -71,7 +64,7 @@ def check(constraints: Constraints, question: str, ontology: Ontology) -> Checke
     )
 
 
-class _Names:
+class _Labels:
     """Labels of T by any spelling: exact, else equal after NFKC and case folding, else the word for it in Chinese."""
 
     def __init__(self, ontology: Ontology) -> None:
@@ -99,24 +92,50 @@ def _occurs(mention: str, question: str) -> bool:
 
 # ---------------------------------------------------------------------- mention -> node
 
-Types = tuple[str, ...] | None
-Nodes = tuple[str, ...]
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """From mentions to nodes; the gazetteer reads titles, authors before titles, and passages quoted with gaps."""
+
+    graph: GraphStore
+    gazetteer: Gazetteer
+    similarity: float
+    cap: int
+
+    def nodes(self, mention: str, elements: Sequence[str]) -> tuple[tuple[str, ...], str]:
+        """The nodes a mention names, and the tier that found them: nodes of that name of the elements or below
+        ("typed"); of any type ("name"); with the nearest name, of the elements if there are any ("near"); "" if none.
+
+        All nodes that tie on the first tier that finds any are kept, up to `cap`; a name spelled just so breaks ties.
+        """
+        bearers = self.gazetteer.bearers(mention)
+        typed = tuple(node for node in bearers if not set(elements).isdisjoint(self.graph.types(node)))
+        tiers = {"typed": typed, "name": bearers}
+        for tier, nodes in tiers.items():
+            if nodes:
+                return verbatim(self.graph, mention, nodes)[: self.cap], tier
+        near = self._nearest(mention, tuple(elements) or None)
+        return near[: self.cap], "near" if near else ""
+
+    def _nearest(self, mention: str, types: tuple[str, ...] | None) -> tuple[str, ...]:
+        found = self.graph.fuzzy(mention, NEAREST, types)
+        return tuple(node for node, likeness in found if likeness == found[0][1] >= self.similarity)
 
 
 def link(
-    constraints: Constraints, question: str, graph: GraphStore, ontology: Ontology, config: CeafConfig
+    constraints: Constraints, question: str, names: Names, ontology: Ontology, *, use_elements: bool = True
 ) -> tuple[Query, dict[str, Any]]:
     """Constraints as nodes and elements, and for the trace, what was thrown out and how each mention was found.
 
     An anchor without a usable element stands for what its nodes are; so does every anchor, and the answer for
-    anything, if elements are not used.
+    anything, unless `use_elements`.
     """
     checked = check(constraints, question, ontology)
     anchors, tiers = [], {}
     for anchor in checked.anchors:
-        elements = anchor.elements if config.use_elements else ()
-        nodes, tiers[anchor.mention] = link_mention(anchor.mention, elements, graph, config)
-        own = tuple(dict.fromkeys(graph.types(node)[0] for node in nodes))
+        elements = anchor.elements if use_elements else ()
+        nodes, tiers[anchor.mention] = names.nodes(anchor.mention, elements)
+        own = tuple(dict.fromkeys(names.graph.types(node)[0] for node in nodes))
         if nodes:
             anchors.append(AnchorNodes(nodes, elements or own, anchor.mention))
     detail = {
@@ -124,79 +143,4 @@ def link(
         "unknown_labels": list(checked.unknown_labels),
         "absent_mentions": list(checked.absent_mentions),
     }
-    return Query(tuple(anchors), checked.target if config.use_elements else None), detail
-
-
-def link_mention(
-    mention: str, elements: Sequence[str], graph: GraphStore, config: CeafConfig
-) -> tuple[Nodes, str]:
-    """The nodes a mention names, and the tier that found them ("" if none did).
-
-    Nodes of the elements or below are looked for first, then nodes of any type: by name; passages by their
-    beginning; works by author and title; then by the nearest name or text.  All nodes that tie on the first tier that
-    finds any are kept, up to `mention_cap`.
-    """
-    scopes: list[Types] = [tuple(elements), None] if elements else [None]
-    for types in scopes:
-        for tier, find in TIERS.items():
-            if nodes := find(mention, types, graph):
-                return nodes[: config.mention_cap], tier
-        if nodes := _by_likeness(mention, types, graph, config.similarity):
-            return nodes[: config.mention_cap], "likeness"
-    return (), ""
-
-
-def _by_name(mention: str, types: Types, graph: GraphStore) -> Nodes:
-    """Nodes with the name; those that are spelled exactly so, if there are any."""
-    nodes = graph.lookup(mention, types)
-    exact = tuple(node for node in nodes if graph.entity(node).label == mention) if len(nodes) > 1 else ()
-    return exact or nodes
-
-
-def _by_beginning(mention: str, types: Types, graph: GraphStore) -> Nodes:
-    """Passages with the text: the name of a long one is its beginning."""
-    if len(mention) <= NAME:
-        return ()
-    key = comparison_key(mention)
-    return tuple(
-        node
-        for node in graph.lookup(mention[:NAME], types)
-        if comparison_key(graph.entity(node).text or "-") == key
-    )
-
-
-def _by_title(mention: str, types: Types, graph: GraphStore) -> Nodes:
-    """Works written as author《title》: those of the title that are joined to one of the name before it."""
-    if not (match := TITLED.fullmatch(mention)):
-        return ()
-    author = comparison_key(match["author"])
-    return tuple(
-        node
-        for node in graph.lookup(match["title"], types)
-        if any(comparison_key(graph.entity(near).label) == author for near in graph.neighbours(node))
-    )
-
-
-def _by_likeness(mention: str, types: Types, graph: GraphStore, similarity: float) -> Nodes:
-    """The nodes most like the mention by name or text, none below `similarity`."""
-    key, elided = comparison_key(mention), _elided(mention)
-    likeness: dict[str, float] = {}
-    for node, _ in graph.fuzzy(mention[:NAME], NEAREST, types):
-        entity = graph.entity(node)
-        keys = [comparison_key(name) for name in (entity.label, *entity.aliases, entity.text) if name]
-        fits = elided is not None and any(map(elided.fullmatch, keys))
-        likeness[node] = 1.0 if fits else max(OSA.normalized_similarity(key, name) for name in keys)
-    best = max(likeness.values(), default=0.0)
-    return tuple(node for node, score in likeness.items() if score == best >= similarity)
-
-
-def _elided(mention: str) -> re.Pattern[str] | None:
-    """What a mention with words left out (～, …) may stand for, in comparison keys; None if nothing is left out."""
-    pieces = ELISION.split(mention)
-    if len(pieces) == 1:
-        return None
-    keys = [re.escape(comparison_key(piece)) for piece in pieces]
-    return re.compile(f"[{PUNCTUATION}]*.{{1,{LEFT_OUT}}}[{PUNCTUATION}]*".join(keys))
-
-
-TIERS = {"name": _by_name, "beginning": _by_beginning, "title": _by_title}
+    return Query(tuple(anchors), checked.target if use_elements else None), detail

@@ -6,17 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 from clwqa_baselines.ceaf.retrieval import AnchorNodes, Query
-from clwqa_bench.diagnostics.elements import reference_element
-from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.protocol import Path, Sense
+from clwqa_bench.linking.linker import reference
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.records import Anchor, PathStep, Question, TripleRef
+from clwqa_bench.records import PathStep, Question, TripleRef
 
 
 def gold_constraints(gold: Question, ontology: Ontology) -> Query:
     """Stage 1 as it should be: every anchor with its reference element, and the element asked for."""
     anchors = tuple(
-        AnchorNodes((anchor.entity_id,), (_element(gold, anchor, ontology),), anchor.mention)
+        AnchorNodes((anchor.entity_id,), (reference(gold, anchor, ontology),), anchor.mention)
         for anchor in gold.anchors
     )
     return Query(anchors, gold.target_element)
@@ -37,7 +36,7 @@ def gold_anchors(query: Query, gold: Question) -> Query:
 
 def gold_elements(query: Query, gold: Question, ontology: Ontology) -> Query:
     """Predicted nodes with gold elements, where a node is a gold anchor, and the gold element asked for."""
-    known = {anchor.entity_id: _element(gold, anchor, ontology) for anchor in gold.anchors}
+    known = {anchor.entity_id: reference(gold, anchor, ontology) for anchor in gold.anchors}
     anchors = []
     for anchor in query.anchors:
         elements = tuple(dict.fromkeys(known[node] for node in anchor.nodes if node in known))
@@ -60,9 +59,3 @@ def _sense(step: PathStep, here: str, there: str, gold: Question) -> Sense:
         return step.direction
     stored = TripleRef(head=here, relation=step.relation, tail=there) in gold.evidence
     return "out" if stored else "in"
-
-
-def _element(gold: Question, anchor: Anchor, ontology: Ontology) -> str:
-    """The label that the diagnostics count as right for an anchor."""
-    question = GoldQuestion(gold.id, gold.question, gold.answers, "", standard_paths=gold.standard_paths)
-    return reference_element(question, anchor, ontology)

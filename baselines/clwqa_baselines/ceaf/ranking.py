@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import repeat
 from typing import Final, Protocol, cast
 
 from clwqa_baselines.ceaf.config import CeafConfig
@@ -18,6 +19,7 @@ from clwqa_baselines.ceaf.retrieval import canonical
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.kg.verbalise import path_text
+from clwqa_bench.linking import Linker, open_linker, signature_of
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.systems import Resources
 from clwqa_bench.text import comparison_key
@@ -38,9 +40,9 @@ class RankerError(ClwqaError):
 
 
 class Ranker(Protocol):
-    """Scores candidate paths for a question, one finite number each; higher is better."""
+    """Scores candidate paths for a question: one finite number each, higher is better, or None for no ranking."""
 
-    def rank(self, question: str, candidates: Sequence[Path]) -> Sequence[float]: ...
+    def rank(self, question: str, candidates: Sequence[Path]) -> Sequence[float] | None: ...
 
 
 class NodeScorer(Protocol):
@@ -75,22 +77,22 @@ def open_ranker(config: CeafConfig, resources: Resources) -> Ranker:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A path with its score."""
+    """A path with its score, if it was given one."""
 
     path: Path
-    score: float
+    score: float | None
 
 
 def select(
-    paths: Sequence[Path], scores: Sequence[float], top_k: int, *, group_by_signature: bool = False
+    paths: Sequence[Path], scores: Sequence[float] | None, top_k: int, *, group_by_signature: bool = False
 ) -> tuple[Scored, ...]:
     """The `top_k` best paths; equal ones shorter first, then by ids.
 
     With `group_by_signature` the paths that leave one anchor over the same relations count as one, and all of them
     are kept, next to each other; so an answer of many entities is not cut to K.
     """
-    scored = map(Scored, paths, scores)
-    ranked = sorted(scored, key=lambda scored: (-scored.score, canonical(scored.path)))
+    scored = map(Scored, paths, repeat(None) if scores is None else scores)
+    ranked = sorted(scored, key=lambda scored: (-(scored.score or 0.0), canonical(scored.path)))
     if not group_by_signature:
         return tuple(ranked[:top_k])
     groups: dict[object, list[Scored]] = {}
@@ -120,6 +122,21 @@ class MeanOfNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class Cheap:
+    """How well the shape of a path fits the question, by the linear model of the linker; no node is looked at."""
+
+    linker: Linker
+    graph: GraphStore
+
+    def rank(self, question: str, candidates: Sequence[Path]) -> Sequence[float]:
+        kind = {node: self.graph.types(node)[0] for path in candidates for node in path.nodes}
+        signatures = [signature_of(path, kind) for path in candidates]
+        distinct = tuple(dict.fromkeys(signatures))
+        score = dict(zip(distinct, self.linker.scores(question, distinct), strict=True))
+        return [score[signature] for signature in signatures]
+
+
+@dataclass(frozen=True, slots=True)
 class Similarity:
     """Plain text similarity of question and verbalised path (the paper's ablation): cosine of character bigrams."""
 
@@ -137,8 +154,13 @@ class Similarity:
 class Unranked:
     """No ranking (the paper's ablation): paths stay in canonical order."""
 
-    def rank(self, question: str, candidates: Sequence[Path]) -> Sequence[float]:
-        return [0.0] * len(candidates)
+    def rank(self, question: str, candidates: Sequence[Path]) -> None:
+        return None
+
+
+def cheap(_: CeafConfig, resources: Resources) -> Ranker:
+    """A `RankerOpener`."""
+    return Cheap(open_linker(resources), resources.kg)
 
 
 def similarity(_: CeafConfig, resources: Resources) -> Ranker:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from clwqa_bench.kg.protocol import GraphStore, Path, Paths
 from clwqa_bench.ontology import CATEGORY_TYPE, Ontology
@@ -36,18 +37,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Candidate paths in canonical order, the type paths tried, and how many paths the safety cap cut off."""
+    """Candidate paths in canonical order, and how many more the safety cap cut off."""
 
     paths: tuple[Path, ...] = ()
-    type_paths: tuple[TypePath, ...] = ()
     capped: int = 0
 
     def __or__(self, other: Retrieved) -> Retrieved:
-        return Retrieved(
-            merge((self.paths, other.paths)),
-            tuple(dict.fromkeys(self.type_paths + other.type_paths)),
-            self.capped + other.capped,
-        )
+        return Retrieved(merge((self.paths, other.paths)), self.capped + other.capped)
 
 
 @dataclass(frozen=True)
@@ -94,6 +90,11 @@ class TypeGraph:
             return element
         return target if self.ontology.is_a(target, element) else None
 
+    def of(self, query: Query) -> tuple[TypePath, ...]:
+        """The type paths of all anchors of a query."""
+        found = (self.type_paths(anchor.elements, query.target) for anchor in query.anchors)
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
+
     @cached_property
     def _categories(self) -> frozenset[str]:
         known = CATEGORY_TYPE in self.ontology.type_terms
@@ -102,17 +103,12 @@ class TypeGraph:
 
 def retrieve(query: Query, graph: GraphStore, types: TypeGraph, *, cap: int) -> Retrieved:
     """Steps A and B from every anchor, merged; `cap` bounds the paths of one type path and anchor."""
-    found: list[Sequence[Path]] = []
-    tried: dict[TypePath, None] = {}
-    capped = 0
-    for anchor in query.anchors:
-        type_paths = types.type_paths(anchor.elements, query.target)
-        tried |= dict.fromkeys(type_paths)
-        for steps in dict.fromkeys(type_path[1:] for type_path in type_paths):
-            paths = instantiate(anchor.nodes, steps, graph, cap)
-            found.append(paths)
-            capped += paths.total - len(paths)
-    return Retrieved(merge(found), tuple(tried), capped)
+    found = [
+        instantiate(anchor.nodes, elements, graph, cap)
+        for anchor in query.anchors
+        for elements in dict.fromkeys(path[1:] for path in types.type_paths(anchor.elements, query.target))
+    ]
+    return Retrieved(merge(found), sum(paths.total - len(paths) for paths in found))
 
 
 def instantiate(nodes: Iterable[str], elements: Sequence[str], graph: GraphStore, cap: int) -> Paths:

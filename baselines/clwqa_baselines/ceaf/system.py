@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from clwqa_baselines.ceaf import oracles
 from clwqa_baselines.ceaf.answering import (
     Resolver,
@@ -18,19 +20,21 @@ from clwqa_baselines.ceaf.answering import (
     snippets,
 )
 from clwqa_baselines.ceaf.config import CeafConfig
-from clwqa_baselines.ceaf.linking import element_notes, link
+from clwqa_baselines.ceaf.linking import Names, element_notes, link
 from clwqa_baselines.ceaf.ranking import open_ranker, select
 from clwqa_baselines.ceaf.relaxation import Relaxed, relax
 from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
 from clwqa_baselines.replies import failed
 from clwqa_bench.kg.protocol import Path
+from clwqa_bench.linking import Gazetteer
 from clwqa_bench.llm.tasks import AnswerFromEvidence, Constraints, ExtractConstraints
 from clwqa_bench.predictions import EvidencePath, Flag, Label, Prediction, Status, TraceEvent
-from clwqa_bench.records import QuestionView, TripleRef
+from clwqa_bench.records import QuestionView
 from clwqa_bench.systems import Context, Resources, System
 
 NOTHING = Query((), None)
 WHOLE_STAGE_1 = frozenset({"anchors", "elements"})
+EVIDENCE_PATHS = TypeAdapter(tuple[EvidencePath, ...])
 
 
 class Ceaf(System):
@@ -51,6 +55,7 @@ class Ceaf(System):
     def prepare(self, resources: Resources) -> None:
         config = self.config
         self._graph, self._ontology = resources.kg, resources.ontology
+        self._names = Names(resources.kg, Gazetteer(resources.kg), config.similarity, config.mention_cap)
         self._notes = element_notes(resources.ontology)
         self._types = TypeGraph(
             resources.ontology, config.d_max, config.allow_repeat, config.through_categories
@@ -85,7 +90,9 @@ class Ceaf(System):
         """Constraints checked and linked; those that the run replaces by gold are replaced here."""
         query, detail = NOTHING, dict[str, Any]()
         if constraints is not None:
-            query, detail = link(constraints, text, self._graph, self._ontology, self.config)
+            query, detail = link(
+                constraints, text, self._names, self._ontology, use_elements=self.config.use_elements
+            )
         if (gold := ctx.gold) is not None:
             if self._knows_stage_1(ctx):
                 query = oracles.gold_constraints(gold, self._ontology)
@@ -101,6 +108,9 @@ class Ceaf(System):
     def _candidates(self, query: Query, ctx: Context) -> Relaxed:
         """Retrieval, relaxed if so set; with several anchors, combined as set."""
         config = self.config
+        tried = self._types.of(query)
+        detail: dict[str, Any] = {"kept": [" ".join(path) for path in tried]}
+        ctx.trace.add(TraceEvent(stage="type_paths", total=len(tried), detail=detail))
         relaxed = Relaxed(query, self._retrieve(query))
         if config.relax:
             relaxed = relax(
@@ -114,13 +124,8 @@ class Ceaf(System):
         if config.combine == "intersection" and len(query.anchors) > 1:
             paths = reached_by_all(relaxed.found.paths, query.anchors)
             relaxed = replace(relaxed, found=replace(relaxed.found, paths=paths))
-        found, steps = relaxed.found, [asdict(step) for step in relaxed.steps]
-        tried = [" ".join(type_path) for type_path in found.type_paths]
-        ctx.trace.add(
-            TraceEvent(stage="type_paths", total=len(tried), detail={"kept": tried, "relaxed": steps})
-        )
-        retrieved = TraceEvent(stage="retrieve", paths=traced(found.paths), detail={"capped": found.capped})
-        ctx.trace.add(retrieved)
+        detail = {"capped": relaxed.found.capped, "relaxed": [asdict(step) for step in relaxed.steps]}
+        ctx.trace.add(TraceEvent(stage="retrieve", paths=traced(relaxed.found.paths), detail=detail))
         return relaxed
 
     def _rank(self, text: str, relaxed: Relaxed, ctx: Context) -> tuple[Shown, ...]:
@@ -146,7 +151,7 @@ class Ceaf(System):
         query, paths = oracles.gold_constraints(ctx.gold, self._ontology), oracles.gold_paths(ctx.gold)
         ctx.trace.add(_link_event(query, {}))
         ctx.trace.add(TraceEvent(stage="retrieve", paths=traced(paths)))
-        shown = self._shown([(path_id(number), path, None) for number, path in enumerate(paths, start=1)])
+        shown = self._shown([(path_id(number), path, 1.0) for number, path in enumerate(paths, start=1)])
         ctx.trace.add(TraceEvent(stage="rank", op="gold", paths=_evidence_paths(shown)))
         return Outcome(query, shown)
 
@@ -195,15 +200,15 @@ def path_id(number: int) -> str:
 
 
 def traced(paths: Sequence[Path]) -> tuple[EvidencePath, ...]:
-    """Candidate paths for the trace; made without checks, since there may be thousands and each is a graph's own."""
-    construct, triple = EvidencePath.model_construct, TripleRef.model_construct
-    return tuple(
-        construct(
-            id=path_id(number),
-            triples=tuple(triple(head=t.head, relation=t.relation, tail=t.tail) for t in path.triples),
-        )
+    """Candidate paths for the trace, checked all at once: there may be thousands."""
+    plain = [
+        {
+            "id": path_id(number),
+            "triples": [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in path.triples],
+        }
         for number, path in enumerate(paths, start=1)
-    )
+    ]
+    return EVIDENCE_PATHS.validate_python(plain)
 
 
 def _evidence_paths(shown: Sequence[Shown]) -> tuple[EvidencePath, ...]:
