@@ -31,7 +31,7 @@ from clwqa_bench.records import Anchor, Question
 if TYPE_CHECKING:
     from clwqa_bench.systems import Resources
 
-LINKER_VERSION = 1
+LINKER_VERSION = 2
 """Raised by any change after which a linker learned before would answer otherwise."""
 CAP = 5  # entities kept for a mention
 NAMES, WEIGHTS = "names.json", "weights.npz"

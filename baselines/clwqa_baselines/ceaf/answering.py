@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
-from clwqa_bench.kg.protocol import GraphStore, Path
+from clwqa_bench.kg.protocol import Entity, GraphStore, Path
 from clwqa_bench.kg.verbalise import node_text, path_text
 from clwqa_bench.llm.tasks import EvidenceAnswer, Snippet
 from clwqa_bench.ontology import Ontology
@@ -13,6 +14,7 @@ from clwqa_bench.predictions import Citation, Evidence, EvidencePath, PredictedA
 from clwqa_bench.records import TripleRef
 from clwqa_bench.text import comparison_key, shows
 
+REMEMBERED = 4096  # entities
 ROLES = {
     "出处": ("ContentUnit", "CulturalSource", "Person", "HistoricalPeriod"),
     "语境": ("Quotation", "Allusion", "Source"),
@@ -53,9 +55,14 @@ class Wording:
     ontology: Ontology
     chars: int
 
+    @cached_property
+    def _entity(self) -> Callable[[str], Entity]:
+        """Entities lately looked at: books and persons are in one path after another."""
+        return lru_cache(REMEMBERED)(self.graph.entity)
+
     def name(self, node: str) -> str:
         """What a reader would call the node: the whole text of a passage, any other's label."""
-        entity = self.graph.entity(node)
+        entity = self._entity(node)
         return entity.text or entity.label
 
     def snippet(self, path: Path) -> str:
@@ -63,7 +70,7 @@ class Wording:
 
         守株待兔 —出自→ 韩非子·五蠹 —属于作品→ 韩非子。出处：章节：韩非子·五蠹；典籍：韩非子
         """
-        way = path_text(path, lambda node: self.graph.entity(node).label, self.ontology)
+        way = path_text(path, lambda node: self._entity(node).label, self.ontology)
         parts = [way]
         for role, types in ROLES.items():
             nodes = [node for node in path.nodes if self._is_any(node, types)]
@@ -72,10 +79,10 @@ class Wording:
         return "。".join(parts)
 
     def _described(self, node: str) -> str:
-        return node_text(self.graph.entity(node), self.ontology, limit=self.chars)
+        return node_text(self._entity(node), self.ontology, limit=self.chars)
 
     def _is_any(self, node: str, types: Iterable[str]) -> bool:
-        return not set(types).isdisjoint(self.graph.types(node))
+        return not set(types).isdisjoint(self._entity(node).types)
 
 
 def snippets(shown: Sequence[Shown], wording: Wording) -> tuple[Snippet, ...]:

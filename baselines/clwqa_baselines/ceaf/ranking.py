@@ -129,7 +129,8 @@ class Cheap:
     graph: GraphStore
 
     def rank(self, question: str, candidates: Sequence[Path]) -> Sequence[float]:
-        kind = {node: self.graph.types(node)[0] for path in candidates for node in path.nodes}
+        nodes = {node for path in candidates for node in path.nodes}
+        kind = {node: self.graph.types(node)[0] for node in nodes}
         signatures = [signature_of(path, kind) for path in candidates]
         distinct = tuple(dict.fromkeys(signatures))
         score = dict(zip(distinct, self.linker.scores(question, distinct), strict=True))
