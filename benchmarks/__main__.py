@@ -1,6 +1,6 @@
 """Run every benchmark, or the one that is named with the arguments it takes.
 
-    python -m benchmarks                          # graph_store, import_time, score, linking, build
+    python -m benchmarks                          # graph_store, import_time, score, linking, ceaf, build
     python -m benchmarks --labels LABELS.jsonl    # ... and categories, on hand-labelled words
     python -m benchmarks build --workers 1
 
@@ -13,7 +13,7 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("graph_store", "import_time", "score", "linking", "build", "categories")
+NAMES = ("graph_store", "import_time", "score", "linking", "ceaf", "build", "categories")
 
 
 def main() -> int:

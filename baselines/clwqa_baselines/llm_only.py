@@ -1,4 +1,4 @@
-"""The language model alone: one call, no graph, no evidence (zero-shot and chain of thought; systems: sec. 1).
+"""The language model alone: one call, no graph, no evidence (zero-shot and chain of thought).
 
 Answers keep the model's words and carry no ids, since nothing but the graph could say which entity is meant; they
 are scored by text.

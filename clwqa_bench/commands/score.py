@@ -11,7 +11,6 @@ from rich.console import Group
 from clwqa_bench.commands import common
 from clwqa_bench.console import emit
 from clwqa_bench.errors import MetricError, PredictionError
-from clwqa_bench.judge import read_verdicts
 from clwqa_bench.metrics import Metric, select
 from clwqa_bench.scoring import LEVEL, RESAMPLES, ScoreTable
 from clwqa_bench.scoring import score as compute
@@ -53,7 +52,11 @@ def score(
         return
     if gold is not None or gold_format is not None:
         raise PredictionError("--gold without --format", fix="say whose file it is, as in --format pog")
-    verdicts = read_verdicts(judge).rulings if judge is not None else None
+    verdicts = None
+    if judge is not None:
+        from clwqa_bench.judge import read_verdicts  # only who has rulings reads them
+
+        verdicts = read_verdicts(judge).rulings
     tables = [
         compute(
             grid,

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.diagnostics import Diagnosis, diagnose, largest_remainder
-from clwqa_bench.diagnostics.elements import reference_element
 from clwqa_bench.diagnostics.trace import read_trails
 from clwqa_bench.diagnostics.waterfall import stage_names
 from clwqa_bench.errors import MetricError, PredictionError
@@ -25,7 +24,6 @@ from clwqa_bench.predictions import (
     STATUSES,
     DatasetRef,
     Evidence,
-    EvidencePath,
     EvidenceText,
     Label,
     PredictedAnswer,
@@ -33,7 +31,7 @@ from clwqa_bench.predictions import (
     RunManifest,
     TraceEvent,
 )
-from clwqa_bench.records import Anchor, Answer, PathStep, StandardPath, TripleRef
+from clwqa_bench.records import Anchor, Answer, PathStep, StandardPath
 from clwqa_bench.runs import dataset_ref, gold_of
 from tests import tiny_dataset
 from tests.core.traces import ASTRAY, BOOK, OTHER, TO_BOOK, WORD, link, path, predicted, rank, retrieve
@@ -408,53 +406,6 @@ def test_whatever_was_traced_every_question_ends_in_one_place(
     assert right == (measured.values[:, 0] == 1).sum()
     json.dumps(result.as_dict(), allow_nan=False)
     assert counted(random.sample(made, len(made))) == result
-
-
-def perfect(question: GoldQuestion) -> Prediction:
-    """What a system without a fault would hand in."""
-    labels = [
-        Label(element=reference_element(question, a, ONTOLOGY), entity_id=a.entity_id)
-        for a in question.anchors
-    ]
-    paths = tuple(
-        EvidencePath(
-            id=str(number),
-            triples=tuple(
-                TripleRef(head=a, relation=step.relation, tail=b)
-                if step.direction == "out"
-                else TripleRef(head=b, relation=step.relation, tail=a)
-                for a, step, b in zip(way.entities, way.steps, way.entities[1:], strict=False)
-            ),
-        )
-        for number, way in enumerate(question.standard_paths)
-    )
-    return Prediction(
-        id=question.id,
-        status="ok",
-        ranked=True,
-        answers=tuple(PredictedAnswer(text=a.label, entity_id=a.entity_id) for a in question.answers),
-        trace=(
-            TraceEvent(
-                stage="link",
-                entities=tuple(anchor.entity_id for anchor in question.anchors),
-                elements=(*labels, Label(element=question.target_element)),
-            ),
-            TraceEvent(stage="retrieve", paths=paths),
-            TraceEvent(stage="rank", paths=paths),
-        ),
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("support", ["same", "compatible", "reaching"])
-def test_a_faultless_run_on_the_real_questions_has_every_indicator_at_1(built: Path, support: Any) -> None:
-    gold = gold_of(Dataset.open(built, verify=False), "validation")
-    result = diagnose(
-        align(gold, map(perfect, gold.questions)), ONTOLOGY, support=support, by=(), resamples=100
-    )
-    assert {cell.metric: cell.value for cell in result.cells} == dict.fromkeys(result.labels, 1.0)
-    assert result.rows()[0] == ("right", len(gold.questions), 100.0)
-    assert not result.not_traced
 
 
 # ---------------------------------------------------------------------- the command

@@ -1,4 +1,4 @@
-"""Stage 4: evidence in words, and from the words of an answer back to entities (seed paper sec. 4.4, systems: 7.5)."""
+"""Stage 4: evidence in words, and from the words of an answer back to entities (seed paper sec. 4.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every choice the paper makes or leaves open, by name (systems: 7.7; docs/systems/ceaf.md says where each is from)."""
+"""Every choice the paper makes or leaves open, by name (docs/systems/ceaf.md says where each is from)."""
 
 from __future__ import annotations
 

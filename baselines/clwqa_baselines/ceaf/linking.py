@@ -1,4 +1,4 @@
-"""Stage 1: from the question to anchors, their elements and the element asked for (seed paper sec. 4.1, systems: 7.2).
+"""Stage 1: from the question to anchors, their elements and the element asked for (seed paper sec. 4.1).
 
 A language model reads the question under the three rules of the paper; what it returns is checked here and its
 mentions are linked to nodes.  The paper does not say how a string becomes a node: the tiers are ours.

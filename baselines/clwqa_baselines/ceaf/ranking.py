@@ -1,4 +1,4 @@
-"""Stage 3: which of the candidate paths are evidence (seed paper sec. 4.3, systems: 7.4).
+"""Stage 3: which of the candidate paths are evidence (seed paper sec. 4.3).
 
 A ranker scores paths, whatever it looks at; `select` keeps the best.  Rankers are opened by name, so that one from
 elsewhere plugs in by a line in `RANKERS`.

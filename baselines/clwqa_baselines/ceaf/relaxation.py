@@ -1,5 +1,6 @@
-"""Ontology-aware relaxation: back off to parent elements while there are too few paths (seed paper sec. 5.5.4,
-systems: 7.6).  Off in the paper's main results.
+"""Ontology-aware relaxation: back off to parent elements while there are too few paths (seed paper sec. 5.5.4).
+
+Off in the paper's main results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stage 2: from elements to type paths, from type paths to evidence paths (seed paper sec. 4.2, systems: 7.3).
+"""Stage 2: from elements to type paths, from type paths to evidence paths (seed paper sec. 4.2).
 
 Step A searches the ontology's type graph, which has a few dozen nodes; its result depends on elements alone and is
 kept.  Step B fills the type paths with nodes of the graph.  Nothing here looks at the words of a question.

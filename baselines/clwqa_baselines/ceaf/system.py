@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -29,11 +30,12 @@ from clwqa_bench.kg.protocol import Path
 from clwqa_bench.linking import Gazetteer
 from clwqa_bench.llm.tasks import AnswerFromEvidence, Constraints, ExtractConstraints
 from clwqa_bench.predictions import EvidencePath, Flag, Label, Prediction, Status, TraceEvent
-from clwqa_bench.records import QuestionView
+from clwqa_bench.records import QuestionView, TripleRef
 from clwqa_bench.systems import Context, Resources, System
 
 NOTHING = Query((), None)
 WHOLE_STAGE_1 = frozenset({"anchors", "elements"})
+TRIPLES = TypeAdapter(tuple[TripleRef, ...])
 EVIDENCE_PATHS = TypeAdapter(tuple[EvidencePath, ...])
 
 
@@ -200,15 +202,17 @@ def path_id(number: int) -> str:
 
 
 def traced(paths: Sequence[Path]) -> tuple[EvidencePath, ...]:
-    """Candidate paths for the trace, checked all at once: there may be thousands."""
-    plain = [
-        {
-            "id": path_id(number),
-            "triples": [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in path.triples],
-        }
-        for number, path in enumerate(paths, start=1)
-    ]
-    return EVIDENCE_PATHS.validate_python(plain)
+    """Candidate paths for the trace.  There may be thousands, which share most of their triples: each is made once."""
+    walks = [path.triples for path in paths]
+    distinct = list(dict.fromkeys(chain.from_iterable(walks)))
+    plain = [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in distinct]
+    made = dict(zip(distinct, TRIPLES.validate_python(plain), strict=True))
+    return EVIDENCE_PATHS.validate_python(
+        [
+            {"id": path_id(number), "triples": tuple(map(made.__getitem__, walk))}
+            for number, walk in enumerate(walks, start=1)
+        ]
+    )
 
 
 def _evidence_paths(shown: Sequence[Shown]) -> tuple[EvidencePath, ...]:
