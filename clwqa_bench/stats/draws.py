@@ -15,10 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -30,7 +28,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = tuple[IntArray, FloatArray]  # clusters (m,), their sums (m, k)
 
-WORKERS = min(4, os.cpu_count() or 1)
+SPARSE = 6  # a block on fewer than one in so many clusters is multiplied with those alone
 _CELLS = 2**18  # entries of one piece: 2 MB of float64, which stays in cache
 
 
@@ -101,20 +99,22 @@ class Draws(ABC):
         """
         stacks: dict[bytes, _Stack] = {}
         places: list[tuple[_Stack, list[int]]] = []
+        everything = np.arange(self.clusters)
         for clusters, sums in blocks:
+            if (
+                len(clusters) * SPARSE > self.clusters
+            ):  # zeros for the others cost less than picking these out
+                sums, found = np.zeros((self.clusters, sums.shape[1])), sums
+                sums[clusters], clusters = found, everything
             stack = stacks.setdefault(clusters.tobytes(), _Stack(clusters, self.clusters))
             places.append((stack, [stack.place(_on_grid(column, self.clusters)) for column in sums.T]))
         for stack in stacks.values():
             stack.begin(self.number)
-        # One thread per product, and products side by side: handing each small one to several threads costs more
-        # than it saves, on busy cores far more.  The next vectors are drawn meanwhile.
-        with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(WORKERS) as pool:
-            pending: list[Future[None]] = []
+        # Small products: handing each to several threads costs more than it saves, on busy cores far more.
+        with threadpool_limits(limits=1, user_api="blas"):
             for where, entries in self.pieces():
-                _wait(pending)
-                shares = [list(stacks.values())[worker::WORKERS] for worker in range(WORKERS)]
-                pending = [pool.submit(_multiply, share, where, entries) for share in shares]
-            _wait(pending)
+                for stack in stacks.values():
+                    stack.multiply(where, entries)
         return (stack.totals[rows] for stack, rows in places)
 
 
@@ -144,16 +144,6 @@ class Flips(Draws):
         words = rng.integers(2**64, size=(rows, -(-self.clusters // 64)), dtype=np.uint64)
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=self.clusters)
         return np.ascontiguousarray(1.0 - 2.0 * bits.T)
-
-
-def _multiply(stacks: Sequence[_Stack], where: slice, entries: FloatArray) -> None:
-    for stack in stacks:
-        stack.multiply(where, entries)
-
-
-def _wait(pending: Sequence[Future[None]]) -> None:
-    for done in pending:
-        done.result()
 
 
 def _on_grid(column: FloatArray, clusters: int) -> FloatArray:
