@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from clwqa_bench.errors import PredictionError
+from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.matching import Matches, Policy, QuestionMatch, match_answers
 from clwqa_bench.predictions import STATUSES, DatasetRef, PredictedAnswer, Prediction, Status
@@ -150,7 +150,15 @@ class Grid:
         return {}
 
     def matches(self, policy: Policy) -> Matches:
-        """Which answers are right under a policy; worked out once per policy."""
+        """Which answers are right under a policy; worked out once per policy.
+
+        Raises MetricError for a judge's policy if no judge has ruled.
+        """
+        if policy.name == "judge" and not self.verdicts:
+            raise MetricError(
+                "no answer has a judge's ruling",
+                fix="score with the verdicts of `clwqa-bench judge import` (--judge)",
+            )
         if policy not in self._matches:
             self._matches[policy] = Matches.of(
                 [self.match(row, policy) for row in range(len(self))],

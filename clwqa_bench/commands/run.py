@@ -57,7 +57,7 @@ LlmOption = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC",
-        help="lexical (the default), openai:PRESET_OR_MODEL or local:NAME.",
+        help="lexical (the default) or openai:PRESET_OR_MODEL.",
         rich_help_panel=MODEL,
     ),
 ]

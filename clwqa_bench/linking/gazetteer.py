@@ -39,10 +39,6 @@ class Mention:
     def end(self) -> int:
         return self.start + len(self.text)
 
-    @property
-    def is_title(self) -> bool:
-        return "《" in self.text
-
 
 class Gazetteer:
     """Names and passages of a graph.

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 BACKENDS: Final = {
     "lexical": "clwqa_bench.llm.lexical:open_lexical",
-    "local": "clwqa_bench.llm.local:open_local",
     "openai": "clwqa_bench.llm.openai:open_openai",
 }
 """Where each back-end is opened: a `protocol.Backend`."""
 
 
 def open_llm(spec: str, resources: Resources | None = None, options: Options | None = None) -> LLM:
-    """A language model by spec: "lexical", "openai:PRESET_OR_MODEL" or "local:NAME_OR_PATH".
+    """A language model by spec: "lexical" or "openai:PRESET_OR_MODEL".
 
     `resources` are what the lexical back-end looks things up in; the others do without.
     Raises LLMError for an unknown spec, a missing key or package, or a setting that does not fit.
@@ -28,7 +27,7 @@ def open_llm(spec: str, resources: Resources | None = None, options: Options | N
     kind, _, name = spec.partition(":")
     if kind not in BACKENDS:
         near = get_close_matches(kind, BACKENDS, n=1)
-        known = "lexical, local:NAME_OR_PATH or openai:PRESET_OR_MODEL"
+        known = "lexical or openai:PRESET_OR_MODEL"
         raise LLMError(
             f"there is no language model {spec!r}",
             fix=f"did you mean {near[0]!r}" if near else f"use {known}",

@@ -64,7 +64,7 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """As in `RunManifest.backbone`: "none/lexical", "openai/glm-4-flash", "local/SmolLM2-135M-Instruct"."""
+        """As in `RunManifest.backbone`: "none/lexical", "openai/glm-4-flash"."""
 
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
         """Do one task.  Raises LLMError if no other task could be done either."""

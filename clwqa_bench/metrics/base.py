@@ -132,11 +132,6 @@ class Metric(Settings):
         Raises MetricError if these predictions cannot be measured this way (Hits@1 of unranked answers; what a
         judge says, if none has ruled).
         """
-        if self.match is not None and self.match.name == "judge" and not grid.verdicts:
-            raise MetricError(
-                "no answer has a judge's ruling",
-                fix="name the verdicts of `clwqa-bench judge import` with --judge",
-            )
         return self._form.columns(grid, self)
 
     def reduce(self, means: Floats) -> Floats:

@@ -18,6 +18,7 @@ from clwqa_bench.diagnostics.trace import read_trails
 from clwqa_bench.diagnostics.waterfall import stage_names
 from clwqa_bench.errors import MetricError, PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, align
+from clwqa_bench.matching import Policy
 from clwqa_bench.metrics import Metric
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.predictions import (
@@ -195,6 +196,11 @@ def test_hits_need_an_order_of_the_answers(gold: Gold) -> None:
     with pytest.raises(MetricError, match="--loss recall"):
         run(gold, [unranked])
     assert run(gold, [unranked], loss="recall").cell("hits-if-covered") is None
+
+
+def test_a_judge_that_has_not_ruled_decides_nothing(gold: Gold) -> None:
+    with pytest.raises(MetricError, match="no answer has a judge's ruling"):
+        run(gold, ways(), policy=Policy("judge"))
 
 
 # ---------------------------------------------------------------------- the indicators
