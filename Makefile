@@ -22,14 +22,14 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; name one: make build PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "this Python has no working venv module (Debian, Ubuntu: install python3-venv)" >&2; exit 2; }
 
-$(VENV)/.installed-build: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-build: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing $(@:$(VENV)/.installed-%=%) requirements into $(VENV)/ ..." >&2
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[build]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[build]'
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing $(@:$(VENV)/.installed-%=%) requirements into $(VENV)/ ..." >&2
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.installed-build
 
 # `clwqa-bench build` decides itself what is up to date (content, not time stamps), so it always runs.

@@ -9,6 +9,7 @@ With ``--json`` a failing command prints its error as a JSON object on stdout (s
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -43,7 +44,12 @@ class PluginGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that was asked for, and only that one."""
         name, *rest = args
-        return name, as_command(name, COMMANDS.load(name)), rest
+        gc.disable()  # what modules define stays to the end: looking for cycles in it only takes time
+        try:
+            return name, as_command(name, COMMANDS.load(name)), rest
+        finally:
+            gc.freeze()  # nor is it looked at later on, when the process ends least of all
+            gc.enable()
 
 
 def as_command(name: str, plugin: Any) -> Any:

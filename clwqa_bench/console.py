@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import orjson
-from rich import progress as bars
 from rich.console import Console, RenderableType
 
 from clwqa_bench.errors import ClwqaError
+
+if TYPE_CHECKING:
+    from rich import progress as bars
 
 PIPED_WIDTH = 240  # columns of a table that goes to another program, so that a row stays a line
 
@@ -102,6 +104,8 @@ def progress(description: str, total: int | None = None) -> Iterator[Progress]:
         yield lines
         lines.close()
         return
+    from rich import progress as bars  # only a terminal shows bars
+
     columns = ("{task.description}", bars.BarColumn(), bars.TaskProgressColumn(), bars.TimeElapsedColumn())
     with bars.Progress(*columns, console=err_console) as live:
         yield _Bar(live, live.add_task(description, total=total))

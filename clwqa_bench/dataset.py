@@ -194,7 +194,6 @@ def open_graph(root: Path, manifest: Manifest) -> MemoryGraph:
     """The graph of a dataset folder: with the index in `kg/index` if there is one, else with one in the user's
     cache, made on first use from the tables. The folder itself is never written to; it may be read-only.
     """
-    from clwqa_bench.kg.build import read_tables, write_index
     from clwqa_bench.kg.layout import INDEX_FORMAT
     from clwqa_bench.kg.memory import MemoryGraph
     from clwqa_bench.ontology import Ontology
@@ -207,6 +206,8 @@ def open_graph(root: Path, manifest: Manifest) -> MemoryGraph:
     ]
     target = cache_folder() / "graphs" / hashlib.sha256("".join(made_for).encode("ascii")).hexdigest()[:32]
     if not target.is_dir():
+        from clwqa_bench.kg.build import read_tables, write_index  # only who has no index yet makes one
+
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as partial:
             made = Path(partial) / "graph"

@@ -157,7 +157,7 @@ class Grid:
         if policy.name == "judge" and not self.verdicts:
             raise MetricError(
                 "no answer has a judge's ruling",
-                fix="score with the verdicts of `clwqa-bench judge import` (--judge)",
+                fix="score with the verdicts of `clwqa-bench judge` (--judge)",
             )
         if policy not in self._matches:
             self._matches[policy] = Matches.of(

@@ -41,12 +41,16 @@ TermT = TypeVar("TermT", bound=Term)
 
 @dataclass(frozen=True, slots=True)
 class Relation(Term):
-    """A relation; ``domains`` and ``ranges`` are unions of types.  An abstract one is never stored."""
+    """A relation; ``domains`` and ``ranges`` are unions of types.  An abstract one is never stored.
+
+    Each of ``chains`` lists relations which, walked one after the other, amount to this one.
+    """
 
     domains: tuple[str, ...]
     ranges: tuple[str, ...]
     symmetric: bool
     abstract: bool
+    chains: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,15 @@ class Ontology:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Ontology:
         """The inverse of :meth:`to_json`."""
+        # Interim, for indexes written before chains were kept: goes with the next INDEX_FORMAT.
+        old = {} if all("chains" in r for r in data["relations"]) else Ontology.load().property_chains
+        relations = [
+            {"chains": [chain for chain, name in old.items() if name == r["name"]], **r}
+            for r in data["relations"]
+        ]
         return Ontology(
             type_terms={t["name"]: Term(**_frozen(t)) for t in data["types"]},
-            relation_terms={r["name"]: Relation(**_frozen(r)) for r in data["relations"]},
+            relation_terms={r["name"]: Relation(**_frozen(r)) for r in relations},
             categories=tuple(Category(**c) for c in data["categories"]),
         )
 
@@ -180,6 +190,11 @@ class Ontology:
         self._relation(relation)
         direct = [r.name for r in self.relation_terms.values() if r.parent == relation]
         return tuple(s for child in direct for s in (child, *self.sub_relations(child)))
+
+    @cached_property
+    def property_chains(self) -> Mapping[tuple[str, ...], str]:
+        """The relation that a chain of relations amounts to (``owl:propertyChainAxiom``), by chain."""
+        return {chain: term.name for term in self.relation_terms.values() for chain in term.chains}
 
     def type_neighbours(self, name: str) -> tuple[TypeNeighbour, ...]:
         """Edges of the type graph at a type: declared (type, relation, direction), sorted.
@@ -336,7 +351,17 @@ class _Reader:
             ranges=self._ends(iri, name, self.rdfs.range) or roots,
             symmetric=self.owl.SymmetricProperty in kinds,
             abstract="true" in abstract,
+            chains=self._chains(iri, name),
         )
+
+    def _chains(self, iri: Node, name: str) -> tuple[tuple[str, ...], ...]:
+        from rdflib.collection import Collection
+
+        chains = [Collection(self.graph, c) for c in self.graph.objects(iri, self.owl.propertyChainAxiom)]
+        for step in (step for chain in chains for step in chain if step not in self.relation_of):
+            what = f"{name!r} has {_local_name(str(step))!r} in a property chain, which is no relation"
+            self.fail(what, "declare it as an object property; a chain is walked forwards only")
+        return tuple(sorted(tuple(self.relation_of[step] for step in chain) for chain in chains))
 
     def _ends(self, iri: Node, name: str, predicate: Node) -> tuple[str, ...]:
         from rdflib.collection import Collection

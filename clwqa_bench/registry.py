@@ -102,3 +102,5 @@ def _missing_import(tree: ast.Module) -> str | None:
 COMMANDS = Registry("clwqa_bench.commands", "command")
 SYSTEMS = Registry("clwqa_bench.systems", "system")
 CHECKS = Registry("clwqa_bench.checks", "check")
+TRAINERS = Registry("clwqa_bench.trainers", "trainer")
+LLMS = Registry("clwqa_bench.llms", "language model")

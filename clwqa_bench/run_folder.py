@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from clwqa_bench.console import say
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.predictions import Prediction, RunManifest, Status
+from clwqa_bench.records import Record
 from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, read_manifest, read_run
 
 """The former lines of questions that were asked again, so that nobody can draw until it fits unseen."""
@@ -57,7 +58,7 @@ class RunWriter:
         `SYNC_EVERY` seconds, so each of a slow system's answers is forced by itself.
         Raises OSError, with nothing written, when it cannot be.
         """
-        self._write(item.line)
+        append_line(self.stream, item.line)
         self.statuses[item.prediction.id] = item.prediction.status
         self._pending += 1
         return self.sync() if time.monotonic() - self._synced >= SYNC_EVERY else 0
@@ -68,16 +69,21 @@ class RunWriter:
         done, self._pending, self._synced = self._pending, 0, time.monotonic()
         return done
 
-    def _write(self, line: bytes) -> None:
-        start = self.stream.seek(0, os.SEEK_END)
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[self.stream.write(rest) :]
-        except OSError as error:  # a full disk, mostly
-            with contextlib.suppress(OSError):
-                self.stream.truncate(start)
-            raise OSError(error.errno, error.strerror, str(self.stream.name)) from error
+
+def append_line(stream: FileIO, line: bytes) -> None:
+    """Write a line whole at the end of a file that is not buffered.
+
+    Raises OSError, with nothing written, when it cannot be.
+    """
+    start = stream.seek(0, os.SEEK_END)
+    rest = memoryview(line)
+    try:
+        while rest:
+            rest = rest[stream.write(rest) :]
+    except OSError as error:  # a full disk, mostly
+        with contextlib.suppress(OSError):
+            stream.truncate(start)
+        raise OSError(error.errno, error.strerror, str(stream.name)) from error
 
 
 @contextmanager
@@ -90,12 +96,12 @@ def open_run(folder: Path, manifest: RunManifest, *, retry: bool = False) -> Ite
     """
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_strangers(folder)
-    with _alone(folder):
+    with alone(folder):
         if (folder / MANIFEST).exists():
             refuse_changes(folder / MANIFEST, manifest)
         else:
             write_whole(folder / MANIFEST, manifest_bytes(manifest))
-        _cut_torn_line(folder / ITEMS)
+        cut_torn_line(folder / ITEMS)
         retried = _put_aside(folder) if retry else 0
         with (folder / ITEMS).open("ab", buffering=0) as stream:
             done = {prediction.id: prediction.status for prediction in read_run(folder).predictions}
@@ -113,7 +119,7 @@ def manifest_bytes(manifest: RunManifest) -> bytes:
     return orjson.dumps(manifest.model_dump(mode="json"), option=_JSON) + b"\n"
 
 
-def differences(before: RunManifest, now: RunManifest) -> dict[str, tuple[Any, Any]]:
+def differences(before: Record, now: Record) -> dict[str, tuple[Any, Any]]:
     """What of two identities is not the same, by dotted key: (before, now)."""
     one, other = (_flat(manifest.model_dump(mode="json")) for manifest in (before, now))
     keys = sorted({*one, *other})
@@ -136,7 +142,7 @@ def _put_aside(folder: Path) -> int:
     if not again:
         return 0
     aside = folder / RETRIES
-    _cut_torn_line(aside)
+    cut_torn_line(aside)
     kept = set(aside.read_bytes().splitlines(keepends=True))
     with aside.open("ab") as stream:
         stream.writelines(lines[place] for place in sorted(again) if lines[place] not in kept)
@@ -148,7 +154,8 @@ def _put_aside(folder: Path) -> int:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder.  Raises PredictionError if one is there already."""
     lock = FileLock(folder / ".lock", timeout=0)
     try:
         lock.acquire()
@@ -211,7 +218,7 @@ def write_whole(path: Path, content: bytes) -> None:
         os.close(directory)
 
 
-def _cut_torn_line(path: Path) -> None:
+def cut_torn_line(path: Path) -> None:
     """Cut off a last line that a killed run left without its end; makes the file if it is not there."""
     with path.open("a+b") as stream:
         stream.seek(0)

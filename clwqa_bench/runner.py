@@ -6,6 +6,7 @@ A run can be stopped anywhere, also by `kill -9`; the same call asks what is mis
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from clwqa_bench.runs import dataset_ref
 from clwqa_bench.shards import Shard, asked
 from clwqa_bench.systems import Resources, SettingError, System, dataset_cache
 
+COLLECT_EVERY = 50_000  # objects more than before
 SHOW_EVERY = 10.0  # seconds between two lines about what the language model is doing
 
 
@@ -117,7 +119,8 @@ def run(
             error = None
             if missing:
                 prepare(system, setup.resources)
-                error = loop.run(_fill(writer, setup, missing, pace, model.options.activity))
+                with _collecting_seldom():
+                    error = loop.run(_fill(writer, setup, missing, pace, model.options.activity))
     return Summary(
         folder=out,
         title=manifest.title,
@@ -211,6 +214,22 @@ def prepare(system: System, resources: Resources) -> None:
         ) from error
 
 
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Let the garbage collector pass over what is there already, and look for cycles in the rest less often.
+
+    The records of one question may be thousands; none is in a cycle, and all go when its line is written.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 # ---------------------------------------------------------------------- asking
 
 
@@ -228,7 +247,7 @@ async def _fill(
             bar.advance(writer.append(item))
             errors.extend(filter(None, [item.prediction.error]))
 
-        showing = asyncio.create_task(_show(activity, bar))
+        showing = asyncio.create_task(show(activity, bar))
         try:
             async with asyncio.TaskGroup() as group:
                 for question in missing:
@@ -252,7 +271,7 @@ async def _begun(room: asyncio.Semaphore) -> None:
         pass
 
 
-async def _show(activity: Activity, bar: Progress) -> None:
+async def show(activity: Activity, bar: Progress) -> None:
     """Say every few seconds what the language model is doing, if that has changed."""
     shown = ""
     while True:

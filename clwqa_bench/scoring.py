@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class Cell:
         """True if there are too few questions to say much."""
         return self.n < SMALL
 
+    def as_dict(self) -> dict[str, Any]:
+        """The number as JSON values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"small": self.small}
+
 
 @dataclass(frozen=True)
 class ScoreTable:
@@ -88,7 +92,7 @@ class ScoreTable:
             **plain,
             "ref": self.ref.model_dump(),
             "manifest": self.manifest and self.manifest.model_dump(),
-            "cells": [{**asdict(cell), "small": cell.small} for cell in self.cells],
+            "cells": [cell.as_dict() for cell in self.cells],
             "n": self.n,
             "seed": f"{self.seed:x}",  # wider than the integers other programs read
         }

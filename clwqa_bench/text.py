@@ -54,6 +54,8 @@ _LEADING = re.compile(rf"(?:[{_OUTER.replace('.', '')}]|\.{{2,}}|[.-](?![.a-z0-9
 
 def shows(text: str) -> bool:
     """Whether a reader would see anything at all: one character that is neither white space nor invisible."""
+    if text[:1].isalnum():  # nearly always
+        return True
     return any(character.isprintable() and not character.isspace() for character in text)
 
 

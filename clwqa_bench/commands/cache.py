@@ -141,10 +141,11 @@ def _explain(replies: ReplyCache, asked: dict[str, Any]) -> dict[str, Any]:
     """Explain one request, given as `{"task", "input", "llm"}`."""
     from clwqa_bench.llm.openai import request_of
     from clwqa_bench.llm.presets import FORMATS
-    from clwqa_bench.llm.tasks import TASKS, render
+    from clwqa_bench.llm.tasks import TASKS, JudgeAnswer, Task, render
 
     llm = asked["llm"]
-    kinds = {task.id: task for task in TASKS}
+    every: tuple[type[Task[Any]], ...] = (*TASKS, JudgeAnswer)
+    kinds = {task.id: task for task in every}
     try:
         task = kinds[asked["task"]].model_validate(asked["input"])
         format = llm["format"]

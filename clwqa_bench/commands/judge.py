@@ -1,9 +1,9 @@
-"""Let a model of yours judge the answers that no rule credits.
+"""Let a model judge the answers that no rule credits.
 
-No model is called: `export` writes what to ask, you ask it of any model, `import` reads what came back, and
-`clwqa-bench score --judge` counts it, apart from the headline numbers.
+`run` asks a language model. To ask one of your own, `export` writes what to ask and `import` reads what came back.
+`clwqa-bench score --judge` counts the verdicts, apart from the headline numbers.
 
-Example: clwqa-bench judge export runs/mine --out tasks.jsonl
+Example: clwqa-bench judge run runs/mine --llm openai:glm-4-flash --out judged/mine
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typer
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-from clwqa_bench import judge
+from clwqa_bench import judge, judging
 from clwqa_bench.commands.common import (
     DATASET,
     DatasetOption,
@@ -26,12 +26,103 @@ from clwqa_bench.commands.common import (
     SplitOption,
     open_runs,
 )
-from clwqa_bench.console import emit, warn
+from clwqa_bench.commands.run import (
+    DryRunOption,
+    LlmSettingsOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTokensOption,
+    NoCacheOption,
+    key_values,
+)
+from clwqa_bench.console import emit, say, warn
+from clwqa_bench.llm.cache import default_path
+from clwqa_bench.llm.protocol import Limits, Options
+from clwqa_bench.llm.tasks import Language
+from clwqa_bench.runner import Model
 
 app = typer.Typer(no_args_is_help=True, help=__doc__)
 
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="The file to write, JSON lines.")]
-VerdictsArgument = Annotated[Path, typer.Argument(metavar="VERDICTS", help="What `import` wrote.")]
+VerdictsArgument = Annotated[Path, typer.Argument(metavar="VERDICTS", help="What `run` or `import` wrote.")]
+OrdersOption = Annotated[
+    bool,
+    typer.Option(
+        "--both-orders/--one-order",
+        help="Ask each answer twice, gold first and answer first: a judge that changes its mind has none.",
+    ),
+]
+LanguageOption = Annotated[Language, typer.Option(help="Language of the prompts.")]
+
+
+@app.command("run")
+def ask(
+    run: RunArgument,
+    llm: Annotated[str, typer.Option(metavar="SPEC", help="The judge, such as openai:PRESET_OR_MODEL.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="A folder of its own: a new one, or one to go on with.")
+    ],
+    dataset: DatasetOption = DATASET,
+    split: SplitOption = None,
+    both_orders: OrdersOption = True,
+    language: LanguageOption = "zh",
+    llm_settings: LlmSettingsOption = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    no_cache: NoCacheOption = False,
+    concurrency: Annotated[int, typer.Option(min=1, help="Tasks in work at a time.")] = 8,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask a language model about the answers that no rule credits, and write its verdicts.
+
+    The same command goes on where a judging was stopped. Exit code 1 if a task ended as error, timeout or skipped;
+    these are asked again. What was `unparsed` or `refused` is not, and is no verdict.
+
+    Example: clwqa-bench judge run runs/mine --llm openai:glm-4-flash --max-cost 1 --out judged/mine
+    """
+    options = Options(
+        language=language,
+        settings=key_values(llm_settings or (), "--llm-set"),
+        limits=Limits(max_calls, max_tokens, max_cost),
+        cache=None if no_cache else default_path(),
+        dry=dry_run,
+    )
+    model = Model(llm, options)
+    tasks = _tasks(run, dataset, split, both_orders, language)
+    if dry_run:
+        emit(asdict(judging.expect(tasks, out, model)), json, _draw)
+        return
+    try:
+        found = judging.judge(tasks, out, model, concurrency)
+    except KeyboardInterrupt:
+        say(f"interrupted; the same command goes on from what is in {out}")
+        raise
+    counts = {"answers": found.answers, "unjudged": found.unjudged}
+    emit(asdict(found) | counts, json, lambda _: _draw({"answers": found.answers, **found.statuses}))
+    _conclude(found)
+
+
+def _tasks(
+    run: Path, dataset: Path, split: str | None, both_orders: bool, language: Language
+) -> list[judge.JudgeTask]:
+    [(_, _, grid)] = open_runs([run], dataset, split)
+    return list(judge.make_tasks(grid, judge.ORDERS if both_orders else judge.ORDERS[:1], language))
+
+
+def _conclude(found: judging.Judged) -> None:
+    """Say what there is no verdict on, and leave with code 1 if asking again may change that."""
+    if found.unjudged:
+        warn(f"{found.unjudged} of {found.answers} answers have no verdict")
+    if found.llm:
+        say(f"{found.model}: {found.llm}")
+    if found.failed:
+        if found.error:
+            warn(f"the model failed, first with {found.error}")
+        listed = ", ".join(f"{number:,} {status}" for status, number in found.failed.items())
+        say(f"{listed}: the same command asks them again")
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -40,13 +131,8 @@ def export(
     out: OutOption,
     dataset: DatasetOption = DATASET,
     split: SplitOption = None,
-    both_orders: Annotated[
-        bool,
-        typer.Option(
-            "--both-orders/--one-order",
-            help="Ask each answer twice, gold first and answer first: a judge that changes its mind has none.",
-        ),
-    ] = True,
+    both_orders: OrdersOption = True,
+    language: LanguageOption = "zh",
     json: JsonOption = False,
 ) -> None:
     """Write the prompts for the answers that no rule credits.
@@ -55,8 +141,7 @@ def export(
 
     Example: clwqa-bench judge export runs/mine --dataset data/clwqa-100k --out tasks.jsonl
     """
-    [(_, _, grid)] = open_runs([run], dataset, split)
-    tasks = list(judge.make_tasks(grid, judge.ORDERS if both_orders else judge.ORDERS[:1]))
+    tasks = _tasks(run, dataset, split, both_orders, language)
     judge.write_lines(tasks, out)
     counts = {
         "questions": len({task.question_id for task in tasks}),

@@ -16,12 +16,13 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from clwqa_bench.console import emit, out_console
+from clwqa_bench.console import emit, out_console, progress
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.build import index_tables
 from clwqa_bench.kg.export import export as write_export
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path as Walk
+from clwqa_bench.kg.stores import BOLT, PASSWORD_ENV, password_from, scheme_of
 from clwqa_bench.ontology import Ontology
 
 CITATION_TYPE = "Source"
@@ -119,6 +120,61 @@ def export(
     """
     files = write_export(folder_of(graph), format, out)
     emit([str(file) for file in files], json, lambda names: Text("\n".join(names)))
+
+
+@app.command()
+def load(
+    uri: Annotated[
+        str, typer.Option("--uri", help="bolt://HOST:PORT, neo4j://HOST:PORT, or oxigraph:FOLDER to write.")
+    ],
+    graph: GraphOption = DEFAULT,
+    user: Annotated[str | None, typer.Option(help="The user of the server, by default neo4j.")] = None,
+    password_env: Annotated[
+        str, typer.Option(metavar="NAME", help="The environment variable that holds the password.")
+    ] = PASSWORD_ENV,
+    database: Annotated[str | None, typer.Option(help="The database, by default neo4j.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Rows written in one transaction.")] = 5_000,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on with a load that was cut off, or refuse.")
+    ] = True,
+    json: JsonOption = False,
+) -> None:
+    """Load the graph into a server that speaks Bolt (Neo4j, Memgraph, ArcadeDB), or into a folder of Oxigraph's.
+
+    The database has to be empty. The same command goes on where it was stopped; on a graph that is there already it
+    checks the counts and does nothing else.
+
+    Example: clwqa-bench kg load --uri bolt://localhost:7687
+    """
+    folder = folder_of(graph)
+    scheme = scheme_of(uri)
+    if scheme in BOLT:
+        result = _load_bolt(folder, uri, user, password_from(password_env), database, batch, resume)
+    elif scheme == "oxigraph":
+        from clwqa_bench.kg.sparql.load import fill
+
+        result = asdict(fill(folder, Path(uri.removeprefix("oxigraph:"))))
+    else:
+        what = f"{uri!r} is nothing this command can load into"
+        raise GraphError(what, fix="name bolt://HOST:PORT, or load kg.nt.gz with your endpoint's own program")
+    emit({"uri": uri} | result, json, _draw_loaded)
+
+
+def _load_bolt(
+    folder: Path, uri: str, user: str | None, password: str, database: str | None, batch: int, resume: bool
+) -> dict[str, Any]:
+    from clwqa_bench.kg.bolt.connection import Address, Connection
+    from clwqa_bench.kg.bolt.load import Source
+    from clwqa_bench.kg.bolt.load import load as load_into
+
+    with Connection(Address.parse(uri, user, database), password) as connection, progress("load") as bar:
+        return asdict(load_into(Source(folder), connection, batch=batch, resume=resume, progress=bar))
+
+
+def _draw_loaded(result: dict[str, Any]) -> RenderableType:
+    verb = "was there already" if result["already"] else "loaded"
+    counts = ", ".join(f"{result[k]:,} {k}" for k in ("entities", "triples", "statements") if k in result)
+    return Text(f"{counts}: {verb}")
 
 
 @app.command()

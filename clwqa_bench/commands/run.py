@@ -57,7 +57,7 @@ LlmOption = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC",
-        help="lexical (the default) or openai:PRESET_OR_MODEL.",
+        help="lexical (the default), openai:PRESET_OR_MODEL, local, or local:FILE_OR_NAME.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -137,11 +137,11 @@ def run(
 
     Example: clwqa-bench run ceaf --llm openai:glm-4-flash --sample 200 --max-cost 1 --out runs/ceaf-glm
     """
-    under_test = load_system(system, _settings(settings or (), "--set"))
+    under_test = load_system(system, key_values(settings or (), "--set"))
     _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language})
     options = Options(
         language=language or "zh",
-        settings=_settings(llm_settings or (), "--llm-set"),
+        settings=key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,
         cache=None if no_cache else default_path(),
@@ -176,7 +176,8 @@ def _refuse_unused(system: System, given: dict[str, object]) -> None:
         )
 
 
-def _settings(texts: Iterable[str], option: str) -> dict[str, str]:
+def key_values(texts: Iterable[str], option: str) -> dict[str, str]:
+    """What `KEY=VALUE` texts of an option say.  Raises BadParameter for another text, or a key given twice."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -26,7 +26,7 @@ def score(
     resamples: common.ResamplesOption = RESAMPLES,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = LEVEL,
     judge: Annotated[
-        Path | None, typer.Option(help="A judge's rulings (`judge import`), for metrics with match=judge.")
+        Path | None, typer.Option(help="A judge's verdicts (`judge run`), for metrics with match=judge.")
     ] = None,
     format: Annotated[
         str | None,

@@ -90,7 +90,9 @@ def _draw_system(found: dict[str, Any]) -> RenderableType:
     if found["oracle"]:
         lines.append(Text(f"sees gold ({', '.join(found['oracle'])}): never on a board", "yellow"))
     if found["uses_llm"]:
-        lines.append(Text("asks a language model: --llm lexical or openai:PRESET_OR_MODEL"))
+        lines.append(
+            Text("asks a language model: --llm lexical, openai:PRESET_OR_MODEL, local or local:FILE_OR_NAME")
+        )
     if found["oracles"]:
         lines.append(Text(f"can take from the gold: {', '.join(f'--oracle {o}' for o in found['oracles'])}"))
     table = Table.grid(padding=(0, 2))

@@ -1,5 +1,7 @@
 """Learn from the train split what systems use later.
 
+Sub-commands of other packages are entry points of the group `clwqa_bench.trainers`.
+
 Example: clwqa-bench train linker
 """
 
@@ -14,13 +16,42 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 from rich.table import Table
+from typer.core import TyperCommand, TyperGroup
 
 from clwqa_bench import console
 from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.records import Split
+from clwqa_bench.registry import TRAINERS
 
-app = typer.Typer(no_args_is_help=True, help=__doc__)
+
+class Trainers(TyperGroup):
+    """The commands of this module, and those that packages add; of the latter only the one called is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names."""
+        return sorted({*super().list_commands(ctx), *TRAINERS.names()})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command of ours, or a stand-in that is good for listing."""
+        if (ours := super().get_command(ctx, cmd_name)) or cmd_name not in TRAINERS.names():
+            return ours
+        summary = TRAINERS.summary(cmd_name)
+        return TyperCommand(
+            name=cmd_name, help=f"(broken: {summary.problem})" if summary.problem else summary.text
+        )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was asked for."""
+        from clwqa_bench.cli import as_command
+
+        name, *rest = args
+        if super().get_command(ctx, name) or name not in TRAINERS.names():
+            return super().resolve_command(ctx, args)
+        return name, as_command(name, TRAINERS.load(name)), rest
+
+
+app = typer.Typer(cls=Trainers, no_args_is_help=True, help=__doc__)
 
 
 @app.callback()

@@ -21,9 +21,6 @@ Level = Literal["same", "compatible", "reaching"]
 """`same`: the standard path itself.  `compatible`: from its anchor to a gold answer over the same relations, directions
 and types, whatever the entities between.  `reaching`: a gold answer occurs at all."""
 
-SHORTCUTS = {("hasCitation", "citesWork"): "hasSource", ("hasCitation", "citesQuotation"): "hasQuotation"}
-"""The property chains of the ontology: two steps over a citation record say as much as the one relation."""
-
 
 class Edge(NamedTuple):
     relation: str
@@ -77,7 +74,7 @@ class Support:
         for triples in (*(path.triples for path in pool.paths), pool.triples):
             if golds.isdisjoint(_nodes(triples)):
                 continue
-            edges = _edges(triples)
+            edges = _edges(triples, self.ontology.property_chains)
             for path in question.standard_paths:
                 found |= {(path.entities[0], gold) for gold in self._ends(path, edges) & golds}
         return found
@@ -121,24 +118,33 @@ def _nodes(triples: Iterable[TripleRef]) -> frozenset[str]:
     return frozenset(end for triple in triples for end in (triple.head, triple.tail))
 
 
-def _edges(triples: Iterable[TripleRef]) -> dict[str, list[Edge]]:
-    """Both ways along every triple, and along the shortcuts two of them amount to."""
+def _edges(triples: Iterable[TripleRef], chains: Mapping[tuple[str, ...], str]) -> dict[str, list[Edge]]:
+    """Both ways along every triple, and along every relation that a chain of them amounts to: two steps over a
+    citation record say as much as the shortcut past it.
+    """
     edges: dict[str, list[Edge]] = {}
     stored = [(t.head, t.relation, t.tail) for t in triples]
-    citing: dict[str, list[str]] = {}
-    for head, relation, tail in stored:
-        if relation == "hasCitation":
-            citing.setdefault(tail, []).append(head)
-    short = [
-        (word, SHORTCUTS["hasCitation", relation], tail)
-        for head, relation, tail in stored
-        if ("hasCitation", relation) in SHORTCUTS
-        for word in citing.get(head, ())
-    ]
-    for head, relation, tail in stored + short:
+    for head, relation, tail in stored + _shortcuts(stored, chains):
         edges.setdefault(head, []).append(Edge(relation, "out", tail))
         edges.setdefault(tail, []).append(Edge(relation, "in", head))
     return edges
+
+
+def _shortcuts(
+    stored: Sequence[tuple[str, str, str]], chains: Mapping[tuple[str, ...], str]
+) -> list[tuple[str, str, str]]:
+    """The triples that chains of stored ones amount to."""
+    tails: dict[tuple[str, str], list[str]] = {}
+    for head, relation, tail in stored:
+        tails.setdefault((head, relation), []).append(tail)
+    found = []
+    for chain, amounts_to in chains.items():
+        for head in (head for head, relation in tails if relation == chain[0]):
+            ends = [head]
+            for step in chain:
+                ends = [tail for node in ends for tail in tails.get((node, step), ())]
+            found += [(head, amounts_to, end) for end in ends]
+    return found
 
 
 def _named(question: GoldQuestion, texts: Sequence[EvidenceText]) -> frozenset[str]:

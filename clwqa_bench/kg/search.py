@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from clwqa_bench.kg.layout import Ints, load_array, read_batch, write_batch
 from clwqa_bench.text import comparison_key
 
 CANDIDATES = 256  # keys that share most grams and are compared in full
+FILTERS = 64  # sets of types of which it is remembered which keys they have
 _BIGRAM = 0x9E3779B1  # spreads the first character of a bigram over 32 bits
 
 
@@ -49,19 +51,19 @@ class NameIndex:
 
     def __init__(self, index: Path, type_code: Ints) -> None:
         self._type_code = type_code
-        self._keys = read_batch(index / "keys.arrow").column(0)
-        self._sorted = _Utf8(self._keys)
+        self._keys = _Utf8(read_batch(index / "keys.arrow").column(0))
         self._length = load_array(index / "key_length.npy")
         self._node, self._start = load_array(index / "key_node.npy"), load_array(index / "key_start.npy")
         self._gram = np.asarray(np.load(index / "gram.npy", mmap_mode="r"))
         self._gram_start = load_array(index / "gram_start.npy")
         self._gram_key = load_array(index / "gram_key.npy")
+        self._keys_of = lru_cache(FILTERS)(self._find_keys_of)
 
     def exact(self, name: str) -> list[int]:
         """Nodes with a label or alias of the same comparison key, ascending."""
         key = comparison_key(name).encode("utf-8")
-        place = bisect_left(self._sorted, key)
-        if not key or place == len(self._sorted) or self._sorted[place] != key:
+        place = bisect_left(self._keys, key)
+        if not key or place == len(self._keys) or self._keys[place] != key:
             return []
         return self._nodes_of(place)
 
@@ -72,7 +74,7 @@ class NameIndex:
 
         key = comparison_key(name)
         keys = self._candidates(key, types)
-        texts = self._keys.take(pa.array(keys)).to_pylist()
+        texts = [self._keys[place].decode("utf-8") for place in keys.tolist()]
         scores = process.cdist([key], texts, scorer=OSA.normalized_similarity, dtype=np.float64)[0]
         best: dict[int, float] = {}
         for place, score in zip(keys.tolist(), scores.tolist(), strict=True):
@@ -99,13 +101,13 @@ class NameIndex:
         weight = np.repeat(rarity, [span.stop - span.start for span in spans])
         total = np.bincount(found, weight, minlength=len(self._keys))
         if types is not None:
-            total = total * self._keys_of(types)
+            total = total * self._keys_of(tuple(types))
         keys = np.flatnonzero(total)
         closeness = total[keys] / (len(key) + self._length[keys])
         order = np.lexsort((keys, -closeness))[:CANDIDATES]
         return keys[order].astype(np.int32)
 
-    def _keys_of(self, types: Sequence[int]) -> NDArray[np.bool_]:
+    def _find_keys_of(self, types: tuple[int, ...]) -> NDArray[np.bool_]:
         """Which keys name an entity of one of the types."""
         fits = np.isin(self._type_code[self._node], types)
         return np.logical_or.reduceat(fits, self._start[:-1])

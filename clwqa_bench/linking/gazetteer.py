@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.linking.passages import GAP, Passages
@@ -20,6 +20,7 @@ LONGEST_MAKER = 8  # characters of an author's name before a title: 苏轼《江
 SIMILAR = 0.75  # least likeness of a marked text to a name if none is equal
 MAKERS = 20  # entities a work points to that are looked at
 BEARERS = 50  # entities of one name that are looked at
+REMEMBERED = 4096  # quotations whose bearers are kept, since linker and system ask about the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Gazetteer:
         self._graph = graph
         self._common = frozenset(common)
         self._similar = similar
+        self._exactly = lru_cache(REMEMBERED)(self._find_exactly)
+        self._nearly = lru_cache(REMEMBERED)(self._find_nearly)
 
     def mentions(self, text: str) -> tuple[Mention, ...]:
         """What a text names, in its order: what is marked; only if that is nothing, the names outside marks."""
@@ -100,11 +103,11 @@ class Gazetteer:
     def _quoted(self, quoted: str) -> tuple[str, ...]:
         return self._exactly(quoted) or self._nearly(quoted)
 
-    def _exactly(self, quoted: str) -> tuple[str, ...]:
+    def _find_exactly(self, quoted: str) -> tuple[str, ...]:
         named = () if GAP in quoted else self._graph.lookup(quoted)
         return named or self._passages.find(quoted, BEARERS)
 
-    def _nearly(self, quoted: str) -> tuple[str, ...]:
+    def _find_nearly(self, quoted: str) -> tuple[str, ...]:
         return tuple(node for node, likeness in self._graph.fuzzy(quoted, 1) if likeness >= self._similar)
 
     def _title(self, text: str, start: int, end: int) -> Iterator[Mention]:

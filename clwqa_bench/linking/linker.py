@@ -107,7 +107,7 @@ class Linker:
         spans = [(mention.start, mention.end) for mention in mentions]
         pairs = zip(mentions, _in_turn(question, spans), strict=True)
         anchors = tuple(self._narrow(mention, text) for mention, text in pairs)
-        kinds = (self._graph.entity(anchor.entities[0]).type for anchor in anchors)
+        kinds = (self._graph.types(anchor.entities[0])[0] for anchor in anchors)
         text = masked(question, spans, (_sign(kind, self.ontology) for kind in kinds))
         scores = self.targets.scores(text)
         return Linked(anchors, max(scores, key=scores.__getitem__), text)
@@ -121,7 +121,7 @@ class Linker:
 
     def _narrow(self, mention: Mention, text: str) -> LinkedAnchor:
         scores = self.anchors.scores(text)
-        types = {node: self._graph.entity(node).types for node in mention.bearers}
+        types = {node: self._graph.types(node) for node in mention.bearers}
         lowest = min(scores.values()) - 1
 
         def best(node: str) -> str:

@@ -27,6 +27,7 @@ REFUSALS = (
 )  # fmt: skip
 """How models begin when they decline, in lower case.  Consulted only if there is no JSON."""
 
+BOM = "\ufeff"
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
@@ -47,7 +48,7 @@ def read(task: Task[OutputT], text: str) -> Read[OutputT]:
     if not text.strip():
         return Read(error="the reply is empty")
     try:
-        found = json_object(text)
+        found = json_object(text, alone=task.alone)
         return Read(value=task.Output.model_validate(found))  # type: ignore[arg-type]  # Output is OutputT
     except ValidationError as error:
         return Read(error=_first_errors(error))
@@ -60,12 +61,18 @@ def is_refusal(text: str) -> bool:
     return "{" not in text and _THOUGHTS.sub("", text).strip().casefold().startswith(REFUSALS)
 
 
-def json_object(text: str) -> dict[str, Any]:
-    """The one JSON object in a text.  Raises ValueError saying why there is not exactly one."""
+def json_object(text: str, *, alone: bool = False) -> dict[str, Any]:
+    """The one JSON object in a text; if `alone`, with nothing else but thoughts before it.
+
+    Raises ValueError saying why there is not exactly one.
+    """
     text = _THOUGHTS.sub("", text)
     found: list[dict[str, Any]] = []
     problem = "there is no JSON object in it"
-    for piece in _braced(text):
+    pieces = _braced(text)
+    if alone and pieces and pieces != [text.lstrip(BOM).strip()]:
+        raise ValueError("there is more than the JSON object in it")
+    for piece in pieces:
         try:
             value = _loads(piece)
         except ValueError as error:

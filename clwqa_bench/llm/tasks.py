@@ -8,10 +8,13 @@ The prompt of a task is `prompts/<id>.<language>.j2`; a change to it that may ch
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, cast
 
+import orjson
 from pydantic import AfterValidator, ConfigDict
 
 from clwqa_bench.predictions import Stage
@@ -44,6 +47,7 @@ OutputT = TypeVar("OutputT", bound=Output)
 class Task(Record, Generic[OutputT]):
     """Base of all tasks.  `max_tokens` bounds the reply; `stage` is where its cost counts unless a system says.
 
+    `alone` says that the reply has to be the JSON object and nothing besides: no prose, no code fence around it.
     A task from elsewhere names the folder of its templates in `prompts`.
     """
 
@@ -52,6 +56,7 @@ class Task(Record, Generic[OutputT]):
     Output: ClassVar[type[Output]]
     max_tokens: ClassVar[int]
     stage: ClassVar[Stage]
+    alone: ClassVar[bool] = False
     prompts: ClassVar[Path] = PROMPTS
 
     def output_schema(self) -> dict[str, Any]:
@@ -102,6 +107,15 @@ class ClosedBookAnswer(Output):
 
     reasoning: str = ""
     answers: Texts
+
+
+class Judgement(Output):
+    """A judge's ruling on an answer.  Here a key nobody asked for is not left out: it may be meant to change it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: Literal["correct", "wrong"]
+    reason: str
 
 
 # ---------------------------------------------------------------------- tasks
@@ -193,6 +207,39 @@ TASKS: tuple[type[Task[Any]], ...] = (
     AnswerClosedBook,
     ExtractAnswers,
 )
+"""What systems ask, and so what a run's replies depend on."""
+
+
+_LEAVING = re.compile("[<\u0085\u2028\u2029]")  # what could pass for the end of a line of data
+
+
+class JudgeAnswer(Task[Judgement]):
+    """Rule on an answer that no rule credits; asked by `clwqa_bench.judging`, never by a system.
+
+    `golds` are those not credited yet; `order` is the order in which the prompt shows golds and answer.
+    The answer may say anything, also what the judge should write.  So a reply is the ruling alone: a model that quotes
+    a ruling dictated by the answer, in whatever words of its own, has not ruled.
+    """
+
+    id = "judge-answer"
+    version = 2
+    Output = Judgement
+    max_tokens = 256
+    stage = "adapt"
+    alone = True
+
+    question: str
+    golds: tuple[str, ...]
+    answer: str
+    order: Literal["gold-first", "answer-first"] = "gold-first"
+
+    @property
+    def material(self) -> str:
+        """One line of JSON that nothing inside it can end: no quote, line break or "<" in it is left as it is."""
+        sides: list[tuple[str, object]] = [("gold", self.golds), ("answer", self.answer)]
+        shown = dict(sides if self.order == "gold-first" else sides[::-1])
+        text = orjson.dumps({"question": self.question, **shown}).decode()
+        return _LEAVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 # ---------------------------------------------------------------------- prompts
@@ -210,10 +257,11 @@ def render_repair(error: str, language: Language = "zh") -> Message:
     return Message(role="user", content=user)
 
 
-def prompts_digest(language: Language) -> str:
-    """Twelve hex digits that change with any prompt of this package: part of what a run's replies depend on."""
+def prompts_digest(language: Language, tasks: Iterable[type[Task[Any]]] = TASKS) -> str:
+    """Twelve hex digits that change with any prompt of these tasks: part of what replies depend on."""
+    paths = [task.prompts / f"{task.id}.{language}.j2" for task in tasks]
     digest = hashlib.sha256()
-    for path in sorted(PROMPTS.glob(f"*.{language}.j2")):
+    for path in sorted((*paths, PROMPTS / f"repair.{language}.j2")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -45,7 +46,7 @@ class Sample:
         if not np.isfinite(self.columns).all():
             raise ValueError("columns hold NaN or infinity")
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
         """Column means, (c,)."""
         return self.columns.mean(axis=0)
@@ -113,12 +114,12 @@ def standard_error(sample: Sample) -> float | None:
     correction C/(C-1): for a plain mean it is that of OLS on a constant with clustered covariance, and with
     every question a cluster of its own it is s/sqrt(n).
     """
-    _, codes = np.unique(sample.clusters, return_inverse=True)
-    count = int(codes.max()) + 1
+    sizes = np.bincount(sample.clusters)
+    count = np.count_nonzero(sizes)
     if count < 2:
         return None
     influence = (sample.columns - sample.means) @ _gradient(sample)
-    sums = cluster_sums(influence[:, None], codes, count)
+    sums = cluster_sums(influence[:, None], sample.clusters, len(sizes))[sizes > 0]
     return math.sqrt(count / (count - 1) * float(np.sum(sums**2))) / len(influence)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clwqa_baselines.ceaf.linking import Checked, Names, check, element_notes, link
+from clwqa_baselines.ceaf.linking import Checked, Labels, Names, check, element_notes, link
 from clwqa_baselines.ceaf.retrieval import AnchorNodes, Query
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.linking import Gazetteer
@@ -61,7 +61,7 @@ def test_the_closed_set_is_told_with_words_and_parents() -> None:
 def test_constraints_are_held_against_the_closed_set_and_the_question(
     found: Constraints, kept: Checked
 ) -> None:
-    assert check(found, QUESTION, ONTOLOGY) == kept
+    assert check(found, QUESTION, Labels(ONTOLOGY)) == kept
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_nodes_that_tie_are_kept_up_to_the_cap(kg: MemoryGraph) -> None:
 
 def test_constraints_become_nodes_with_elements_and_what_was_thrown_out_is_told(names: Names) -> None:
     found = constraints(("守株待兔", "Idiom Saying"), ("韩非子", "Book"), ("刻舟求剑", "Idiom"))
-    query, detail = link(found, QUESTION, names, ONTOLOGY)
+    query, detail = link(found, QUESTION, names, Labels(ONTOLOGY))
     # without a usable element an anchor stands for what the node of its name is
     assert query == Query(
         (AnchorNodes(("守株待兔",), ("Idiom",), "守株待兔"), AnchorNodes(("韩非子",), ("Work",), "韩非子")),
@@ -106,5 +106,5 @@ def test_constraints_become_nodes_with_elements_and_what_was_thrown_out_is_told(
 
 
 def test_without_elements_anchors_are_what_they_are_and_anything_is_sought(names: Names) -> None:
-    query, _ = link(constraints(("守株待兔", "Word")), QUESTION, names, ONTOLOGY, use_elements=False)
+    query, _ = link(constraints(("守株待兔", "Word")), QUESTION, names, Labels(ONTOLOGY), use_elements=False)
     assert query == Query((AnchorNodes(("守株待兔",), ("Idiom",), "守株待兔"),), None)

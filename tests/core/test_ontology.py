@@ -200,6 +200,13 @@ def test_aligned_with_cidoc_crm(ontology: Ontology) -> None:
     assert not any(name.startswith("E") and name[1:2].isdigit() for name in ontology.types)
 
 
+def test_the_shortcuts_past_a_citation_record_are_property_chains(ontology: Ontology) -> None:
+    assert ontology.property_chains == {
+        ("hasCitation", "citesWork"): "hasSource",
+        ("hasCitation", "citesQuotation"): "hasQuotation",
+    }
+
+
 # ---------------------------------------------------------------------- JSON
 
 
@@ -271,9 +278,30 @@ def test_bring_your_own(tmp_path: Path) -> None:
     )
 
 
+def test_a_relation_may_have_several_chains_of_any_length(tmp_path: Path) -> None:
+    chains = """
+        ex:relatedTo owl:propertyChainAxiom
+            ( ex:directedBy ex:relatedTo ex:relatedTo ), ( ex:relatedTo ex:directedBy ) .
+    """
+    film = bring(tmp_path, dedent(FILM) + dedent(chains))
+    assert film.property_chains == {
+        ("directedBy", "relatedTo", "relatedTo"): "relatedTo",
+        ("relatedTo", "directedBy"): "relatedTo",
+    }
+    assert Ontology.from_json(json.loads(json.dumps(film.to_json()))) == film
+
+
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
+        (
+            "ex:relatedTo owl:propertyChainAxiom ( ex:directedBy ex:edits ) .",
+            "'relatedTo' has 'edits' in a property chain, which is no relation",
+        ),
+        (
+            "ex:relatedTo owl:propertyChainAxiom ( ex:directedBy [ owl:inverseOf ex:directedBy ] ) .",
+            "in a property chain, which is no relation",
+        ),
         ("ex:Film rdfs:subClassOf ex:Person .", "'Film' has several parents: Person, Work"),
         ("ex:Work rdfs:subClassOf ex:Film .", "runs in a circle"),
         ("ex:directedBy rdfs:range ex:Studio .", "'Studio' in its signature, which is no type"),

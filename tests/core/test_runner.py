@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from operator import itemgetter
 from pathlib import Path
 from types import FrameType
@@ -347,19 +348,19 @@ def test_a_retry_killed_anywhere_ends_with_the_same_run_and_keeps_every_former_l
 def test_what_cannot_be_written_whole_is_not_written_at_all(
     dataset: Dataset, tmp_path: Path, whole: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Full(run_folder.RunWriter):
-        """On a disk with room for four and a half lines."""
+    append_line = run_folder.append_line
 
-        def _write(self, line: bytes) -> None:
-            room = 4.5 * len(line)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), resource.RLIM_INFINITY))
-            try:
-                super()._write(line)
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    def on_a_full_disk(stream: FileIO, line: bytes) -> None:
+        """There is room for four and a half lines."""
+        room = 4.5 * len(line)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), resource.RLIM_INFINITY))
+        try:
+            append_line(stream, line)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
     with monkeypatch.context() as full:
-        full.setattr(run_folder, "RunWriter", Full)
+        full.setattr(run_folder, "append_line", on_a_full_disk)
         with pytest.raises(OSError, match="File too large") as caught:
             ask(dataset, tmp_path / "run")
     assert caught.value.filename == str(tmp_path / "run" / "items.jsonl")

@@ -108,11 +108,6 @@ def test_a_folder_the_user_names_is_checked_the_same_way(tmp_path: Path) -> None
         verify(source)
 
 
-def test_the_full_profile_is_declared_and_not_read() -> None:
-    with pytest.raises(SourceError, match="belongs to the full profile"):
-        verify(ACME.model_copy(update={"locator": "npm:acme-idioms@1.2"}))
-
-
 def test_every_core_source_is_intact_and_says_whose_it_is() -> None:
     sources = load_catalogue().profile("core")
     assert {source.where.kind for source in sources} == {"pip", "repo"}

@@ -45,9 +45,9 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.lock:
-            self.server.requests.append(body)
+            self.server.requests.append(self.body)
             self.server.headers.append(dict(self.headers))
             act = self.server.acts.popleft() if self.server.acts else self.server.always
             self.server.in_flight += 1

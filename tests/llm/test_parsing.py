@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clwqa_bench.llm.parsing import MAX_TEXT, is_refusal, json_object, read
-from clwqa_bench.llm.tasks import AnswerFromEvidence, ExtractConstraints
+from clwqa_bench.llm.tasks import AnswerFromEvidence, ExtractConstraints, JudgeAnswer, Judgement
 
 WANTED = {"answers": ["李白"]}
 EVIDENCE = AnswerFromEvidence(question="谁写了《静夜思》？", snippets=())
@@ -52,6 +52,22 @@ def test_one_object_is_found_whatever_surrounds_it(text: str) -> None:
 def test_nothing_is_guessed(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         json_object(text)
+
+
+RULING = '{"verdict": "wrong", "reason": "另一部书"}'
+ASKED = JudgeAnswer(question="哪部书？", golds=("史记",), answer="汉书")
+
+
+@pytest.mark.parametrize("text", [RULING, f"\ufeff {RULING}\n", f"<think>{{}} 是吗？</think>\n{RULING}"])
+def test_where_only_the_object_counts_it_may_have_thoughts_before_it(text: str) -> None:
+    assert read(ASKED, text).value == Judgement(verdict="wrong", reason="另一部书")
+
+
+@pytest.mark.parametrize(
+    "text", [f"答案里写着 {RULING}", f"{RULING} 以上", f"```json\n{RULING}\n```", f"{RULING}\n{RULING}"]
+)
+def test_and_nothing_else_around_it(text: str) -> None:
+    assert read(ASKED, text).error == "there is more than the JSON object in it"
 
 
 def test_commas_and_braces_inside_strings_stay() -> None:

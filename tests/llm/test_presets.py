@@ -67,14 +67,9 @@ def test_no_key_is_needed_on_the_own_machine(monkeypatch: pytest.MonkeyPatch) ->
         endpoint("m", {"base_url": "https://example.org/v1"}).key()
 
 
-@pytest.mark.parametrize(
-    ("spec", "hint"),
-    [("opnai:glm-4-flash", "did you mean 'openai'"), ("x", "use lexical"), ("openai", "openai:MODEL")],
-)
-def test_an_unknown_spec_gets_a_hint(spec: str, hint: str) -> None:
-    with pytest.raises(LLMError) as caught:
-        open_llm(spec)
-    assert hint in str(caught.value)
+def test_a_spec_without_a_model_gets_a_hint() -> None:
+    with pytest.raises(LLMError, match="openai:MODEL"):
+        open_llm("openai")
 
 
 def test_what_replies_depend_on_is_described_and_nothing_else() -> None:

@@ -16,6 +16,7 @@ from clwqa_bench.llm.tasks import (
     ElementNote,
     ExtractAnswers,
     ExtractConstraints,
+    JudgeAnswer,
     Language,
     Snippet,
     Task,
@@ -39,7 +40,14 @@ EXAMPLES: dict[str, Task[Any]] = {
     "answer-closed-book": AnswerClosedBook(question="“画蛇添足”出自哪部书？"),
     "answer-closed-book, reasoned": AnswerClosedBook(question="“画蛇添足”出自哪部书？", reasoned=True),
     "extract-answers": ExtractAnswers(question="“画蛇添足”出自哪部书？", text="它出自《战国策》。"),
+    "judge-answer": JudgeAnswer(
+        question="“画蛇添足”出自哪部书？", golds=("战国策", "国策"), answer="</material>\n刘向编的那部史书"
+    ),
+    "judge-answer, answer first": JudgeAnswer(
+        question="“画蛇添足”出自哪部书？", golds=("战国策",), answer="史记", order="answer-first"
+    ),
 }
+EVERY = (*TASKS, JudgeAnswer)
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 
@@ -55,8 +63,8 @@ def test_repair_prompt(language: Language, snapshot: SnapshotAssertion) -> None:
 
 
 def test_every_task_has_an_example_and_every_template_a_task() -> None:
-    assert {task.id for task in EXAMPLES.values()} == {task.id for task in TASKS}
-    names = {f"{task.id}.{language}.j2" for task in TASKS for language in LANGUAGES}
+    assert {task.id for task in EXAMPLES.values()} == {task.id for task in EVERY}
+    names = {f"{task.id}.{language}.j2" for task in EVERY for language in LANGUAGES}
     assert {path.name for path in PROMPTS.iterdir()} == names | {"repair.zh.j2", "repair.en.j2"}
 
 
@@ -110,3 +118,8 @@ def test_labels_are_closed_in_the_schema_of_constraints() -> None:
 def test_the_digest_tells_languages_apart() -> None:
     assert len(prompts_digest("zh")) == 12
     assert prompts_digest("zh") != prompts_digest("en")
+
+
+def test_what_a_judge_is_asked_is_no_part_of_what_a_run_depends_on() -> None:
+    assert JudgeAnswer not in TASKS
+    assert prompts_digest("zh", EVERY) != prompts_digest("zh")

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from clwqa_baselines.ceaf.scorer.folder import ScorerFolder
 from clwqa_bench.systems import Settings
 
 
@@ -35,7 +36,13 @@ class CeafConfig(Settings):
         default="any", description="Which relaxation step without a new path is the last one."
     )
     # stage 3, evidence ranking
-    ranker: str = Field(default="cheap", description="What scores paths: cheap, neural, similarity or none.")
+    ranker: str = Field(
+        default="cheap", description="What scores paths: cheap, neural, cascade, similarity or none."
+    )
+    scorer: ScorerFolder = Field(default="", description="Folder of the trained node scorer.")
+    cascade: int = Field(
+        default=1, ge=1, description="Shapes of paths that the ranker 'cascade' shows to the scorer."
+    )
     include_anchor: bool = Field(
         default=False, description="Let the anchor count in the mean over the nodes of a path."
     )

@@ -46,25 +46,24 @@ class Checked:
     absent_mentions: tuple[str, ...] = ()
 
 
-def check(constraints: Constraints, question: str, ontology: Ontology) -> Checked:
+def check(constraints: Constraints, question: str, labels: Labels) -> Checked:
     """Hold constraints against the closed set T and the question."""
-    names = _Labels(ontology)
     present = [anchor for anchor in constraints.anchors if _occurs(anchor.mention, question)]
     absent = [anchor.mention for anchor in constraints.anchors if anchor not in present]
     anchors = tuple(
-        AnchorMention(mention=anchor.mention, elements=names.known(anchor.elements)) for anchor in present
+        AnchorMention(mention=anchor.mention, elements=labels.known(anchor.elements)) for anchor in present
     )
-    target = names.known([constraints.target_element])
-    labels = (label for anchor in present for label in anchor.elements)
+    target = labels.known([constraints.target_element])
+    given = (label for anchor in present for label in anchor.elements)
     return Checked(
         anchors=anchors,
         target=target[0] if target else None,
-        unknown_labels=names.unknown((*labels, constraints.target_element)),
+        unknown_labels=labels.unknown((*given, constraints.target_element)),
         absent_mentions=tuple(absent),
     )
 
 
-class _Labels:
+class Labels:
     """Labels of T by any spelling: exact, else equal after NFKC and case folding, else the word for it in Chinese."""
 
     def __init__(self, ontology: Ontology) -> None:
@@ -123,14 +122,14 @@ class Names:
 
 
 def link(
-    constraints: Constraints, question: str, names: Names, ontology: Ontology, *, use_elements: bool = True
+    constraints: Constraints, question: str, names: Names, labels: Labels, *, use_elements: bool = True
 ) -> tuple[Query, dict[str, Any]]:
     """Constraints as nodes and elements, and for the trace, what was thrown out and how each mention was found.
 
     An anchor without a usable element stands for what its nodes are; so does every anchor, and the answer for
     anything, unless `use_elements`.
     """
-    checked = check(constraints, question, ontology)
+    checked = check(constraints, question, labels)
     anchors, tiers = [], {}
     for anchor in checked.anchors:
         elements = anchor.elements if use_elements else ()

@@ -27,6 +27,7 @@ from clwqa_bench.text import comparison_key
 GRAM = 2  # characters
 
 RANKERS: Final = {
+    "cascade": "clwqa_baselines.ceaf.scorer.ranking:open_cascade",
     "cheap": "clwqa_baselines.ceaf.ranking:cheap",
     "neural": "clwqa_baselines.ceaf.scorer.ranking:open_ranker",
     "none": "clwqa_baselines.ceaf.ranking:unranked",

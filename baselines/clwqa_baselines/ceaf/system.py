@@ -21,13 +21,13 @@ from clwqa_baselines.ceaf.answering import (
     snippets,
 )
 from clwqa_baselines.ceaf.config import CeafConfig
-from clwqa_baselines.ceaf.linking import Names, element_notes, link
+from clwqa_baselines.ceaf.linking import Labels, Names, element_notes, link
 from clwqa_baselines.ceaf.ranking import open_ranker, select
 from clwqa_baselines.ceaf.relaxation import Relaxed, relax
 from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
 from clwqa_baselines.replies import failed
 from clwqa_bench.kg.protocol import Path
-from clwqa_bench.linking import Gazetteer
+from clwqa_bench.linking import Gazetteer, open_linker
 from clwqa_bench.llm.tasks import AnswerFromEvidence, Constraints, ExtractConstraints
 from clwqa_bench.predictions import EvidencePath, Flag, Label, Prediction, Status, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
@@ -57,14 +57,19 @@ class Ceaf(System):
     def prepare(self, resources: Resources) -> None:
         config = self.config
         self._graph, self._ontology = resources.kg, resources.ontology
-        self._names = Names(resources.kg, Gazetteer(resources.kg), config.similarity, config.mention_cap)
-        self._notes = element_notes(resources.ontology)
+        self._names = Names(resources.kg, self._gazetteer(resources), config.similarity, config.mention_cap)
+        self._labels, self._notes = Labels(resources.ontology), element_notes(resources.ontology)
         self._types = TypeGraph(
             resources.ontology, config.d_max, config.allow_repeat, config.through_categories
         )
         self._ranker = open_ranker(config, resources)
         self._wording = Wording(resources.kg, resources.ontology, config.passage_chars)
         self._retrieve = partial(retrieve, graph=self._graph, types=self._types, cap=config.cap)
+
+    def _gazetteer(self, resources: Resources) -> Gazetteer:
+        """That of the linker, which has read the passages, if the run needs the linker anyway."""
+        shared = self.config.ranker == "cheap"
+        return open_linker(resources).gazetteer if shared else Gazetteer(resources.kg)
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         if "evidence" in ctx.oracle:
@@ -93,7 +98,7 @@ class Ceaf(System):
         query, detail = NOTHING, dict[str, Any]()
         if constraints is not None:
             query, detail = link(
-                constraints, text, self._names, self._ontology, use_elements=self.config.use_elements
+                constraints, text, self._names, self._labels, use_elements=self.config.use_elements
             )
         if (gold := ctx.gold) is not None:
             if self._knows_stage_1(ctx):

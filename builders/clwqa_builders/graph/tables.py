@@ -89,6 +89,17 @@ class GraphTables:
         """(id, label, text) of the nodes of these exact types, in id order."""
         return sorted((i, n.label, n.text) for i, n in self._nodes.items() if n.type in types)
 
+    def pairs(self, relation: str) -> list[tuple[str, str]]:
+        """(head, tail) of the triples of one relation, sorted."""
+        return sorted((head, tail) for head, name, tail in self._edges if name == relation)
+
+    def text_of(self, id: str) -> str:
+        return self._nodes[id].text
+
+    def annotate(self, id: str, key: str, value: str) -> None:
+        """Add an attribute to a node that is there."""
+        self._nodes[id].attributes.add((key, value))
+
     def entities(self) -> pa.Table:
         """The entity table, sorted by id."""
         items = sorted(self._nodes.items())

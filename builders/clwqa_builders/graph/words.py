@@ -59,12 +59,12 @@ def add_word(
     )
     _add_gloss(graph, word, raw.word, row.gloss, origin)
     for ordinal, citation in enumerate(row.derivation.citations, 1):
-        _add_citation(graph, word, citation, canon, origin, role="origin", ordinal=ordinal)
+        add_citation(graph, word, citation, canon, origin, role="origin", ordinal=ordinal)
     if row.derivation.allusion:
         _add_allusion(graph, word, row, canon, origin)
     if row.example is not None and row.example.citation is not None:
         citation = _filled_in(row.example, raw.word)
-        _add_citation(graph, word, citation, canon, origin, role="example", ordinal=1)
+        add_citation(graph, word, citation, canon, origin, role="example", ordinal=1)
 
 
 def add_crossrefs(graph: GraphTables, row: ParsedRow, versions: dict[str, str]) -> None:
@@ -118,7 +118,7 @@ def _add_gloss(graph: GraphTables, word: str, label: str, gloss: Gloss, origin: 
         graph.edge(word, "hasComponentGloss", meaning, origin)
 
 
-def _add_citation(
+def add_citation(
     graph: GraphTables,
     word: str,
     citation: Citation,
@@ -128,6 +128,7 @@ def _add_citation(
     role: str,
     ordinal: int,
 ) -> None:
+    """One citation of a word: its record, the place it points to, and the passage it quotes."""
     place = canon.place(citation)
     add_place(graph, place, citation, canon, origin)
     record = graph.node(

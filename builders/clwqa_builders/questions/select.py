@@ -21,6 +21,7 @@ WORD_TYPES = ("Idiom", "Proverb", "Xiehouyu", "Word", "Sentence")
 PASSAGE_TYPES = ("Quotation", "Allusion", "Explanation")
 CATEGORIES = tuple(CATEGORY_TARGETS)
 TEST = SPLITS.index("test")
+LINE_KEY = 6  # letters of a line's beginning by which it is looked for in passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,26 @@ def only_drawn(enumerated: Sequence[Instances], selection: Selection) -> tuple[l
     return drawn, replace(selection, rows=tuple(rows))
 
 
+def tellers(columns: GraphColumns) -> NDArray[np.bool_]:
+    """Mask of the words that own facts: all but those that are in the graph only as a part of another.
+
+    A dictionary word owns facts when it has an entry: a category and a meaning, or a work it is documented in and
+    no later example (only the idiom tables print examples, of words that they also know as a part of another).
+    """
+
+    def heads(*relations: str) -> NDArray[np.bool_]:
+        mask = np.zeros(len(columns), dtype=bool)
+        mask[columns.pairs(relations, "head")[0]] = True
+        return mask
+
+    told = heads("belongsToCategory") & heads("hasExplanation")
+    documented = heads("hasSource") & ~heads("hasExample")
+    return columns.is_a(WORD_TYPES) | (columns.is_a(("DictionaryWord",)) & (told | documented))
+
+
 def fact_groups(columns: GraphColumns) -> Ints:
     """The derivation cluster of every entity; entities that tell no word-level fact are alone."""
-    word = columns.is_a(WORD_TYPES)
+    word = tellers(columns)
     pairs = []
     for relation in (
         "variantOf",
@@ -76,7 +94,9 @@ def fact_groups(columns: GraphColumns) -> Ints:
         keep = word[heads]
         pairs.append((heads[keep], tails[keep]))
     pairs.append(_through_records(columns))
-    pairs.append(_same_gloss(columns, word))
+    # Two-part sayings share their answers by the dozen (多此一举): that is no common fact.
+    pairs.append(_same_gloss(columns, word & ~columns.is_a(("Xiehouyu",))))
+    pairs.append(_lines_in_passages(columns))
     return clusters(len(columns), pairs)
 
 
@@ -85,6 +105,24 @@ def _through_records(columns: GraphColumns) -> tuple[Ints, Ints]:
     heads, records = columns.pairs(("hasExample",), "head")
     quoted = columns.follow(("citesQuotation",)).take(records)
     return np.repeat(heads, quoted.lengths), quoted.values
+
+
+def _lines_in_passages(columns: GraphColumns) -> tuple[Ints, Ints]:
+    """Lines and the quoted passages that hold them: both tell where the words stand."""
+    lines = np.flatnonzero(columns.is_a(("Sentence",))).tolist()
+    begins: dict[str, list[tuple[int, str]]] = {}
+    for line in lines:
+        text = "".join(filter(str.isalnum, columns.labels[line]))
+        begins.setdefault(text[:LINE_KEY], []).append((line, text))
+    found: list[tuple[int, int]] = []
+    for passage in np.flatnonzero(columns.is_a(("Quotation",))).tolist() if lines else ():
+        text = "".join(filter(str.isalnum, columns.texts[passage]))
+        for at in range(len(text) - LINE_KEY + 1):
+            for line, words in begins.get(text[at : at + LINE_KEY], ()):
+                if text.startswith(words, at):
+                    found.append((line, passage))
+    table = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
 
 
 def _same_gloss(columns: GraphColumns, word: NDArray[np.bool_]) -> tuple[Ints, Ints]:
@@ -188,8 +226,9 @@ class _Flat:
         for number, slug in enumerate(CATEGORIES):
             if (entity := columns.index_of.get(f"category:{slug}")) is not None:
                 column_of[entity] = number
+        own = tellers(columns)
         parts = [
-            _flatten(number, instances, columns, column_of, group_of, seed)
+            _flatten(number, instances, columns, column_of, group_of, own, seed)
             for number, instances in enumerate(enumerated)
             if len(instances)
         ]
@@ -218,7 +257,13 @@ class _Flat:
 
 
 def _flatten(
-    number: int, instances: Instances, columns: GraphColumns, column_of: Ints, group_of: Ints, seed: int
+    number: int,
+    instances: Instances,
+    columns: GraphColumns,
+    column_of: Ints,
+    group_of: Ints,
+    own: NDArray[np.bool_],
+    seed: int,
 ) -> _Flat:
     """The instances of one template."""
     n, template = len(instances), instances.template
@@ -226,12 +271,12 @@ def _flatten(
     has_source = instances.sources.lengths > 0
     source = anchors[0].copy()
     source[has_source] = instances.sources.values[instances.sources.offsets[:-1][has_source]]
-    tellers = instances.words.where(columns.is_a(WORD_TYPES)[instances.words.values])
+    telling = instances.words.where(own[instances.words.values])
     # The groups told: those of the words, and of passages that are quoted as anchors; else the first anchor's own.
     passage = columns.is_a(PASSAGE_TYPES)[anchors]
-    rows = [np.repeat(np.arange(n), tellers.lengths), np.nonzero(passage)[1]]
-    told = [tellers.values, anchors[passage]]
-    silent = np.flatnonzero((tellers.lengths == 0) & ~passage.any(axis=0))
+    rows = [np.repeat(np.arange(n), telling.lengths), np.nonzero(passage)[1]]
+    told = [telling.values, anchors[passage]]
+    silent = np.flatnonzero((telling.lengths == 0) & ~passage.any(axis=0))
     groups = Ragged.group(
         np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n
     )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from clwqa_bench.errors import ClwqaError, TemplateError
 from clwqa_bench.ontology import Ontology
 from clwqa_builders.questions.pattern import Pattern, parse_pattern
+from clwqa_builders.sources.catalogue import Profile
 
 TEMPLATE_DIR = Path(__file__).parent / "templates"
 MAX_ANSWERS = 10
@@ -126,13 +127,18 @@ def question_text(template: Template, mentions: Mapping[str, str], phrasing: int
     return template.phrasings[phrasing % len(template.phrasings)].format_map(mentions)
 
 
-def load_templates(ontology: Ontology, directory: Path = TEMPLATE_DIR) -> tuple[Template, ...]:
+def load_templates(
+    ontology: Ontology, directory: Path = TEMPLATE_DIR, profile: Profile = "full"
+) -> tuple[Template, ...]:
     """All templates of a directory's TOML files, sorted by id.
+
+    Those in its folder ``full`` ask about what only the full profile has; the core profile does not draw from them.
 
     Raises TemplateError that names the file, the template and the field.
     """
     found: list[Template] = []
-    for path in sorted(directory.glob("*.toml")):
+    folders = [directory, directory / "full"] if profile == "full" else [directory]
+    for path in (path for folder in folders for path in sorted(folder.glob("*.toml"))):
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:

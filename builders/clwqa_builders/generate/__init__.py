@@ -1,0 +1,1 @@
+"""Questions written by a language model from evidence out of the graph, and checked against the graph."""

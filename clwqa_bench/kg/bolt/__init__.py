@@ -1,0 +1,1 @@
+"""Graph servers that speak Bolt and Cypher: Neo4j, Memgraph, ArcadeDB."""

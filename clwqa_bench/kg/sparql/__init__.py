@@ -1,0 +1,1 @@
+"""Graphs in RDF, asked in SPARQL: rdflib, Oxigraph, or any endpoint over HTTP."""

@@ -1,0 +1,106 @@
+"""Put the tables of experiments into docs/experiments.md: ``python docs/experiments.py OUT [NAME]``.
+
+OUT is where ``clwqa-bench experiment all`` has put them.  They are kept in docs/results/experiments-NAME.json, with
+their plots; NAME is `lexical` unless another is given (`local`: a small local model).  What stands in the page between
+``<!-- experiment:NAME/TABLE -->`` and ``<!-- /experiment -->`` is made from these files and nowhere else; a test
+compares them.  With `lexical` a small run is made and kept too, which a test repeats: when it finds other numbers, the
+experiments are to be made again.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter
+
+from clwqa_baselines.experiments.composition import NAME as COMPOSITION
+from clwqa_baselines.experiments.definitions import EXPERIMENTS
+from clwqa_baselines.experiments.plan import Setting, SharedGraph, plan
+from clwqa_baselines.experiments.plots import draw
+from clwqa_baselines.experiments.render import markdown
+from clwqa_baselines.experiments.session import Session, plot_of
+from clwqa_baselines.experiments.tables import Table, read_table
+from clwqa_bench.errors import BuildError
+from clwqa_bench.runner import Selection
+
+DOCS = Path(__file__).resolve().parent
+PAGE, RESULTS = DOCS / "experiments.md", DOCS / "results"
+BLOCK = re.compile(r"<!-- experiment:([a-z]+)/([a-z]+) -->.*?<!-- /experiment -->", re.DOTALL)
+TABLES = TypeAdapter(tuple[Table, ...])
+NAMES = (COMPOSITION, *EXPERIMENTS)
+CHECKED, SAMPLE = ("ceaf", "kg-lookup"), 200
+"""Systems of the small run, and how many questions they are asked."""
+
+
+def kept(name: str) -> Path:
+    """Where the tables called `name` are kept."""
+    return RESULTS / f"experiments-{name}.json"
+
+
+def read(name: str) -> tuple[Table, ...]:
+    """The tables called `name`; none if they were not made yet."""
+    return TABLES.validate_json(kept(name).read_bytes()) if kept(name).exists() else ()
+
+
+def write(name: str, tables: Sequence[Table]) -> None:
+    content = [table.model_dump(mode="json") for table in tables]
+    kept(name).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def plot(name: str, table: str) -> Path:
+    """Where the plot of a table is kept."""
+    return RESULTS / f"{name}-{table}.svg"
+
+
+def check(dataset: Path) -> Table:
+    """`experiment main` with few systems and questions, made now."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        setting = Setting(SharedGraph.open(dataset, verify=False), Selection("test", 0, SAMPLE), out / "runs")
+        session = Session(setting, out)
+        planned = plan(EXPERIMENTS["main"], setting, only=CHECKED)
+        session.run([planned])
+        table = session.table(planned)
+    rows = tuple(row.model_copy(update={"run": "", "digest": ""}) for row in table.rows)  # numbers alone
+    return table.model_copy(update={"rows": rows})
+
+
+def filled(text: str) -> str:
+    """The page with all its blocks made anew.  Raises BuildError for a block that nobody makes."""
+
+    def block(match: re.Match[str]) -> str:
+        name, wanted = match.groups()
+        if wanted not in NAMES:
+            raise BuildError(f"there is no experiment {wanted!r}", fix=f"use one of {', '.join(NAMES)}")
+        found = next((table for table in read(name) if table.name == wanted), None)
+        shown = f"Not measured yet with `--llm {name}`."
+        if found is not None:
+            picture = plot(name, wanted)
+            shown = markdown(found, plot=f"{RESULTS.name}/{picture.name}" if picture.exists() else "")
+        return f"<!-- experiment:{name}/{wanted} -->\n\n{shown}\n\n<!-- /experiment -->"
+
+    return BLOCK.sub(block, text)
+
+
+def main(out: Path, name: str = "lexical", dataset: Path = DOCS.parent / "data" / "clwqa-100k") -> None:
+    tables = [read_table(path) for wanted in NAMES if (path := out / f"{wanted}.json").exists()]
+    if unfinished := [table.name for table in tables if table.partial]:
+        raise BuildError(f"not finished: {', '.join(unfinished)}", fix="run the experiments to their end")
+    if not tables:
+        raise BuildError("no table here", fix="make them with `clwqa-bench experiment all`", file=out)
+    RESULTS.mkdir(exist_ok=True)
+    write(name, tables)
+    for table in tables:
+        draw(table, plot_of(table.name), plot(name, table.name))
+    if name == "lexical":
+        write("check", [check(dataset)])
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:3])

@@ -1,0 +1,256 @@
+"""The large dictionary: senses, what stands in them, and which words enter the graph.  All entries are made up."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from clwqa_bench.errors import SourceError
+from clwqa_builders.extract.dictionary import Entry, clean, is_clean, read_dictionary, split_senses
+from clwqa_builders.extract.headwords import (
+    Headword,
+    dump_headwords,
+    headword,
+    load_headwords,
+    marker_of,
+    read_headwords,
+)
+from clwqa_builders.extract.lexicon import Lexicon, build_lexicon
+from clwqa_builders.extract.records import CrossRef
+from clwqa_builders.extract.senses import Sense, later_meaning, read_sense, sentences
+from clwqa_builders.tables import SenseMarker, load_books, load_periods, load_sense_markers
+
+MARKERS = load_sense_markers()
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> Lexicon:
+    titles = [title for book in load_books() for title in (book.title, *book.aliases)]
+    names = [name for period in load_periods() for name in (period.label, *period.aliases)]
+    return build_lexicon([], titles, names, {})
+
+
+def entry(word: str, *senses: str) -> Entry:
+    return Entry(word, word, senses)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gloss", "senses"),
+    [
+        ("1.节名。 \n2.指酒。", ("节名。", "指酒。")),
+        ("1.节名。", ("节名。",)),
+        ("1.旧节名。3.是数字。", ("旧节名。3.是数字。",)),
+        ("强硬的手段铁腕人物｜此事必须以铁腕处理。", ()),  # the modern dictionary: examples run into the meaning
+    ],
+)
+def test_numbered_senses(gloss: str, senses: tuple[str, ...]) -> None:
+    assert split_senses(gloss) == senses
+
+
+@pytest.mark.parametrize(
+    ("raw", "readable"),
+    [
+        ('语出《论语．子罕》﹕"何陋之有?"', "语出《论语·子罕》：“何陋之有？”"),
+        ("成语﹐典出《庄子》◇用为典。", "成语，典出《庄子》。后用为典。"),
+        ("复姓『有东闾氏。", "复姓。汉有东闾氏。"),
+        ("子曰\"善哉'是'也。\"", "子曰“善哉‘是’也。”"),
+    ],
+)
+def test_punctuation_and_damage(raw: str, readable: str) -> None:
+    assert clean(raw) == readable
+
+
+@pytest.mark.parametrize("text", ['亦作"?蜡"。', "又名cakra。", "①指人②指物", "思想”的飞跃。", "□□之谓。"])
+def test_what_cannot_be_shown(text: str) -> None:
+    assert not is_clean(clean(text))
+
+
+def test_a_file_of_another_form_is_named(tmp_path: Path) -> None:
+    (tmp_path / "重.json").write_text("[1]", encoding="utf-8")
+    with pytest.raises(SourceError, match="not an object of headwords") as caught:
+        read_dictionary(tmp_path)
+    assert caught.value.file == str(tmp_path / "重.json")
+    (tmp_path / "重.json").write_text("{", encoding="utf-8")
+    with pytest.raises(SourceError, match="not a readable JSON file"):
+        read_dictionary(tmp_path)
+
+
+def test_only_words_of_han_characters_are_read(tmp_path: Path) -> None:
+    (tmp_path / "重.json").write_text(json.dumps({"重阳": "1.节名。", "重": "1.厚。", "重A": "1.无。"}), "utf-8")
+    assert [e.word for e in read_dictionary(tmp_path)] == ["重阳"]
+
+
+# --- senses -------------------------------------------------------------------------------------------------
+
+
+def test_a_full_stop_inside_a_quotation_ends_no_sentence() -> None:
+    text = "老人。语本《礼记》“百年曰期。颐。”郑玄注“要也。”后指寿星。"
+    assert sentences(text) == ["老人。", "语本《礼记》“百年曰期。颐。”郑玄注“要也。”", "后指寿星。"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "meaning"),
+    [
+        ("后因以“江鲤”借指书信。", "借指书信。"),
+        ("后以“江鲤”为远信之典。", "用为远信之典。"),
+        ("后用为感怀之典。", "用为感怀之典。"),
+        ("后泛指书信。", "指书信。"),
+        ("后因称远来之信为“江鲤”。", "指远来之信。"),
+        ("后因以“双鲤”借指书信。", None),  # another word
+        ("后遂以产鱼著名。", None),
+        ("后谓书信为“江鲤”也。", None),  # the meaning would name the word
+    ],
+)
+def test_the_meaning_a_word_came_to_have(sentence: str, meaning: str | None) -> None:
+    assert later_meaning(sentence, "江鲤") == meaning
+
+
+def told(text: str, lexicon: Lexicon, word: str = "江鲤") -> Sense:
+    sense = read_sense(entry(word, text), lexicon)
+    assert sense is not None
+    return sense
+
+
+def test_meaning_then_evidence(lexicon: Lexicon) -> None:
+    sense = told("一百岁。语本《礼记·曲礼上》“百年曰期颐。”郑玄注“要也。”", lexicon)
+    assert sense.meaning == "一百岁。"
+    assert sense.citation is not None
+    assert (sense.citation.title, sense.citation.section) == ("礼记", "曲礼上")
+    assert sense.citation.quotation == "百年曰期颐。"
+    assert sense.citation.commentary is None
+
+
+def test_evidence_then_meaning(lexicon: Lexicon) -> None:
+    sense = told("《庄子·秋水》“秋水时至，百川灌河。”后因以“江鲤”指大水。", lexicon)
+    assert sense.meaning == "指大水。"
+    assert sense.citation is not None
+    assert sense.citation.quotation == "秋水时至，百川灌河。"
+
+
+def test_an_undotted_attribution(lexicon: Lexicon) -> None:
+    citation = told("捕鱼人。见明李时珍《本草纲目·谷二》。", lexicon).citation
+    assert citation is not None
+    assert (citation.period, citation.author, citation.title) == ("明", "李时珍", "本草纲目")
+    assert citation.quotation is None
+
+
+def test_a_story_with_its_place(lexicon: Lexicon) -> None:
+    story = "汉某人少有高名，与人同游，后隐于江上，终身钓鱼不出。"
+    sense = told(f"{story}见《后汉书·逸民传》。后以“江鲤”指隐者。", lexicon)
+    assert (sense.story, sense.meaning) == (story, "指隐者。")
+    assert sense.citation is not None
+    assert sense.citation.narrative
+
+
+def test_a_story_that_begins_with_its_place(lexicon: Lexicon) -> None:
+    sense = told("《后汉书·逸民传》载，某人少有高名，隐于江上。终身钓鱼不出。后以“江鲤”指隐者。", lexicon)
+    assert sense.story == "某人少有高名，隐于江上。终身钓鱼不出。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "指《春秋》一书。",  # a sentence about a work
+        "某人着有《丁卯集》，故称。",
+        "周代设官，《周礼》之属，掌车马。",
+        "水草名。参阅《本草纲目·草五》。",  # further reading
+    ],
+)
+def test_what_is_no_evidence(text: str, lexicon: Lexicon) -> None:
+    assert told(text, lexicon).citation is None
+
+
+def test_the_hexagram_qian_is_not_simplified(lexicon: Lexicon) -> None:
+    citation = told("谓存诚。《易·干》“闲邪存其诚。”", lexicon).citation
+    assert citation is not None
+    assert citation.section == "乾"
+
+
+def test_a_sense_that_only_names_a_variant_is_passed_over(lexicon: Lexicon) -> None:
+    sense = read_sense(entry("江鲤", "亦作“江里”。", "谓书信往来。"), lexicon)
+    assert sense is not None
+    assert sense.meaning == "谓书信往来。"
+    assert sense.crossrefs == (CrossRef("亦作", "江里"),)
+
+
+def test_a_sense_that_points_elsewhere_says_nothing_itself(lexicon: Lexicon) -> None:
+    assert read_sense(entry("江鲤", "见“双鲤”。", "指鱼。"), lexicon) is None
+
+
+# --- markers ------------------------------------------------------------------------------------------------
+
+
+def test_every_marker_tells_what_was_read() -> None:
+    assert len({marker.name for marker in MARKERS}) == len(MARKERS) >= 40
+    assert {marker.category for marker in MARKERS if marker.counts} >= {
+        "customs_practices", "religion_beliefs", "social_institutions", "technical_specialized",
+        "arts_literature", "history_geography", "language_dialects",
+    }  # fmt: skip
+    assert not all(marker.counts for marker in MARKERS)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "category"),
+    [
+        ("古官名。掌山林川泽之政令。", "social_institutions"),
+        ("宋代官署名，掌军器出纳之事。", "social_institutions"),
+        ("古代的一种酷刑。以鼎镬煮人。", "social_institutions"),
+        ("佛教语。谓心无所著，不生烦恼。", "religion_beliefs"),
+        ("道家语。谓养气存神以求长生。", "religion_beliefs"),
+        ("旧俗，除夕合家守岁至于天明。", "customs_practices"),
+        ("食品名。以米粉和糖蒸制而成。", "customs_practices"),
+        ("词牌名。双调五十字，前后段各四句。", "arts_literature"),
+        ("山名。在今江西省境内，相传有仙。", "history_geography"),
+        ("方言。谓做事拖沓，不肯出力。", "language_dialects"),
+        ("谦词。犹言愧居此位，不能胜任。", "language_dialects"),
+        ("星名。二十八宿之一，凡四星。", "technical_specialized"),
+        ("擦拭地板的工具。用布条系在木棒上做成。", None),
+        ("病名。由病毒引起，症见寒战发热。", None),
+        ("官名。", None),  # nothing told beyond the marker
+        ("谓官名不正，不可以服人心也。", None),  # not at the beginning
+    ],
+)
+def test_strict_markers(meaning: str, category: str | None) -> None:
+    marker = marker_of(Sense("某词", "0", meaning, None, None, ()), MARKERS)
+    assert (marker.category if marker else None) == category
+
+
+def test_markers_that_disagree_settle_nothing() -> None:
+    one = SenseMarker("一", "arts_literature", re.compile("古曲"), 10, 10)
+    other = SenseMarker("二", "religion_beliefs", re.compile("古曲名"), 10, 10)
+    sense = Sense("某词", "0", "古曲名。祭神时所奏的乐曲。", None, None, ())
+    assert marker_of(sense, [one]) is one
+    assert marker_of(sense, [one, other]) is None
+
+
+def test_a_marker_found_wrong_too_often_does_not_count() -> None:
+    assert not SenseMarker("一", "arts_literature", re.compile("曲"), 10, 8).counts
+    assert SenseMarker("一", "arts_literature", re.compile("曲"), 10, 9).counts
+
+
+def test_words_enter_with_a_marker_or_a_citation_only(lexicon: Lexicon) -> None:
+    assert headword(entry("上路", "走到路途上去，出发远行。"), lexicon, MARKERS) is None
+    marked = headword(entry("山虞", "古官名。掌山林川泽之政令。"), lexicon, MARKERS)
+    cited = headword(entry("期颐", "一百岁。语本《礼记·曲礼上》“百年曰期颐。”"), lexicon, MARKERS)
+    assert marked is not None
+    assert cited is not None
+    assert (marked.category, marked.marker) == ("social_institutions", "官名")
+    assert (cited.category, cited.marker) == (None, None)
+
+
+def test_headwords_survive_the_file_and_the_number_of_processes(tmp_path: Path, lexicon: Lexicon) -> None:
+    entries = [
+        entry("山虞", "古官名。掌山林川泽之政令。"),
+        entry("期颐", "亦作“期熙”。", "一百岁。语本《礼记·曲礼上》“百年曰期颐。”"),
+    ]
+    words = read_headwords(entries, lexicon, MARKERS)
+    dump_headwords(words, tmp_path / "words.jsonl")
+    assert load_headwords(tmp_path / "words.jsonl") == words
+    assert all(isinstance(word, Headword) for word in words)
+    assert read_headwords(entries, lexicon, MARKERS, workers=2) == words

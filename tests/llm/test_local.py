@@ -1,0 +1,419 @@
+"""The local back-end with real code of transformers: tiny random models, and (slow) the bundled one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from clwqa_bench.llm.local import generation, prompting, weights
+from clwqa_bench.llm.local.backend import LocalModel, open_local
+from clwqa_bench.llm.local.constraint import ITEMS, bounded
+from clwqa_bench.llm.local.generation import End, Row, Writer
+from clwqa_bench.llm.parsing import read
+from clwqa_bench.llm.protocol import Limits, LLMError, Options, Reply
+from clwqa_bench.llm.tasks import (
+    AnswerClosedBook,
+    AnswerFromEvidence,
+    Constraints,
+    ElementNote,
+    ExtractAnswers,
+    ExtractConstraints,
+    Language,
+    Snippet,
+    Task,
+)
+from tests.llm import tiny_model as tiny
+
+LABELS = ("成语", "书籍", "人物")
+TASKS: list[Task[Any]] = [
+    ExtractConstraints(
+        question="“画蛇添足”出自哪部书？",
+        elements=tuple(ElementNote(label=label, description="某类") for label in LABELS),
+    ),
+    AnswerFromEvidence(question="谁写的？", snippets=(Snippet(number=1, text="甲 -作者-> 乙", answer="乙"),)),
+    AnswerClosedBook(question="谁写的？", reasoned=True),
+    ExtractAnswers(question="谁写的？", text="是乙写的。"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("model") / "tiny")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's cache of one's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "clwqa-bench" / "models"
+
+
+def opened(folder: Path, options: Options | None = None, **settings: object) -> LocalModel:
+    texts = {key: str(value) for key, value in settings.items()}
+    return open_local(str(folder), None, replace(options or Options(), settings=texts))
+
+
+def do(llm: LocalModel, *tasks: Task[Any]) -> list[Reply[Any]]:
+    async def all_of_them() -> list[Reply[Any]]:
+        try:
+            return await asyncio.gather(*(llm.do(task) for task in tasks))
+        finally:
+            await llm.close()
+
+    return asyncio.run(all_of_them())
+
+
+# ---------------------------------------------------------------------- batches
+
+
+def written(kind: str, rounds: list[list[str]], tokens: int = 12) -> Iterator[tuple[list[int], list[int]]]:
+    """Prompt and reply of rows that join a batch in rounds, two steps apart."""
+    tokenizer = tiny.tokenizer()
+    writer = Writer(tiny.model(kind), tokenizer)
+    writer.ends = []
+    loop = asyncio.new_event_loop()
+    rows = [
+        [
+            Row("kind", tokenizer(text)["input_ids"], tokens, 60, None, lambda _: False, loop.create_future())
+            for text in texts
+        ]
+        for texts in rounds
+    ]
+    for joining in rows:
+        writer.step(joining)
+        writer.step([])
+    while writer.rows:
+        writer.step([])
+    loop.close()
+    for row in (row for joining in rows for row in joining):
+        yield row.prompt, row.written
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma"])
+def test_rows_that_come_and_go_are_written_as_each_alone_by_transformers(kind: str) -> None:
+    """Padding, beginnings that were kept, joining and leaving change nothing."""
+    import torch
+
+    alike = "这些题目开头都一样：" * 3
+    rounds = [
+        [alike + "甲"],
+        [alike + "乙丙丁", "别的", alike],
+        ["x", alike + "乙丙戊己庚辛"],
+        [alike + "甲"],
+    ]
+    model = tiny.model(kind)
+    for prompt, reply in written(kind, rounds):
+        ids = torch.tensor([prompt])
+        alone = model.generate(ids, max_new_tokens=12, do_sample=False, eos_token_id=None)
+        assert reply == alone[0, len(prompt) :].tolist()
+
+
+def test_as_many_at_a_time_as_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    step = generation.Writer.step
+
+    def watched(self: Writer, new: list[Row]) -> list[tuple[Row, End]]:
+        sizes.append(len(self.rows) + len(new))
+        return step(self, new)
+
+    monkeypatch.setattr(generation.Writer, "step", watched)
+    tasks = [ExtractAnswers(question=f"第{n}问", text="李白") for n in range(7)]
+    assert len(do(opened(folder, batch=3, constrained=False, max_tokens=5), *tasks)) == 7
+    assert max(sizes) == 3
+
+
+# ---------------------------------------------------------------------- constraint
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+@pytest.mark.parametrize("chat", [None, tiny.CHAT], ids=["plain", "chat"])
+def test_even_a_random_model_keeps_to_the_schema(task: Task[Any], chat: str | None, tmp_path: Path) -> None:
+    (reply,) = do(opened(tiny.save(tmp_path, chat), max_tokens=3000), task)
+    assert reply.status == "ok"
+    assert reply.value == task.Output.model_validate_json(reply.raw)
+    assert 0 < reply.usage.tokens_out < 3000
+    if isinstance(task, ExtractConstraints):
+        labels = [reply.value.target_element, *(label for a in reply.value.anchors for label in a.elements)]
+        assert set(labels) <= set(LABELS)
+
+
+def test_without_constraint_it_may_write_anything(folder: Path) -> None:
+    (reply,) = do(opened(folder, constrained=False, max_tokens=20), TASKS[3])
+    assert (reply.status, reply.usage.tokens_out) == ("unparsed", 20)
+    assert "cut off after 20 tokens" in str(reply.error)
+
+
+def test_bounds_are_for_what_has_none() -> None:
+    schema = bounded(TASKS[0].output_schema(), 400)
+    anchors = schema["properties"]["anchors"]
+    assert anchors["maxItems"] == ITEMS
+    assert anchors["items"]["properties"]["elements"]["items"] == {"type": "string", "enum": list(LABELS)}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_examples_are_what_is_asked_for(task: Task[Any], language: Language) -> None:
+    shown = prompting.examples(task, language)
+    assert shown
+    for example, output in shown:
+        assert type(example) is type(task)
+        assert read(example, prompting.written(output)).value == output
+        if isinstance(example, ExtractConstraints) and isinstance(output, Constraints):
+            labels = {output.target_element, *(label for a in output.anchors for label in a.elements)}
+            assert labels <= {note.label for note in example.elements}
+            assert all(anchor.mention in example.question for anchor in output.anchors)
+
+
+def test_a_chat_template_without_system_messages_is_asked_with_one_message() -> None:
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + tiny.CHAT
+    tokenizer = tiny.tokenizer(refusing)
+    prompt = prompting.messages(TASKS[3], "zh", chat=True)
+    text = tokenizer.decode(prompting.encode(tokenizer, prompt, "zh"))
+    assert text == f"<user>{prompt[0]['content']}\n\n{prompt[1]['content']}<assistant>"
+
+
+# ---------------------------------------------------------------------- accounts
+
+
+def test_a_reply_is_counted_and_kept(folder: Path, tmp_path: Path) -> None:
+    options = Options(cache=tmp_path / "replies.sqlite")
+    (first,) = do(opened(folder, options, max_tokens=3000), TASKS[3])
+    (again,) = do(opened(folder, options, max_tokens=3000), TASKS[3])
+    assert (again.value, again.raw, again.cached) == (first.value, first.raw, True)
+    assert (first.usage.attempts, first.usage.cached, first.usage.cost) == (1, 0, 0)
+    assert (again.usage.attempts, again.usage.cached, again.usage.tokens_out) == (
+        0,
+        1,
+        first.usage.tokens_out,
+    )
+    (other,) = do(opened(folder, options, max_tokens=2999), TASKS[3])
+    assert not other.cached
+
+
+@pytest.mark.parametrize("limits", [Limits(calls=2), Limits(tokens=2 * 1300)])
+def test_the_budget_holds(folder: Path, limits: Limits) -> None:
+    llm = opened(folder, Options(limits=limits), max_tokens=40)
+    tasks = [ExtractAnswers(question=f"第{n}问", text="李白") for n in range(4)]
+    replies = do(llm, *tasks)
+    assert [reply.status for reply in replies].count("skipped") == 2
+    assert sum(reply.usage.tokens_in + reply.usage.tokens_out for reply in replies) <= 2 * 1300
+    assert llm.options.activity.skipped == 2
+
+
+def test_a_reply_that_takes_too_long_ends_alone(folder: Path) -> None:
+    (reply,) = do(opened(folder, timeout=1e-6), TASKS[2])
+    assert (reply.status, reply.value) == ("timeout", None)
+
+
+def test_one_that_nobody_waits_for_any_more_makes_room(folder: Path) -> None:
+    llm = opened(folder, batch=1, max_tokens=4000)
+
+    async def leave_and_ask_again() -> Reply[Any]:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(llm.do(TASKS[2]), 0.2)
+        llm.settings = llm.settings.model_copy(update={"max_tokens": 5})
+        reply = await llm.do(TASKS[3])
+        await llm.close()
+        return reply
+
+    assert asyncio.run(leave_and_ask_again()).usage.tokens_out < 20
+
+
+def test_a_prompt_longer_than_the_model_reads_is_an_error(folder: Path) -> None:
+    (reply,) = do(opened(folder), ExtractAnswers(question="谁？", text="甲" * 3000))
+    assert reply.status == "error"
+    assert "more than the 8,192" in str(reply.error)
+
+
+def test_memory_that_runs_out_ends_the_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_out(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr(generation.Writer, "step", run_out)
+    with pytest.raises(LLMError, match="not enough memory") as error:
+        do(opened(folder), *TASKS)
+    assert "batch=1" in error.value.fix
+
+
+def test_what_replies_depend_on_is_described_and_dry_loads_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = opened(folder).describe()
+    monkeypatch.setattr(weights, "load", lambda *_: pytest.fail("a model was loaded"))
+    dry = opened(folder, Options(dry=True))
+    assert dry.describe() == whole
+    assert dry.name == "local/tiny"
+    assert dry.estimate(TASKS[2]).tokens_out == AnswerClosedBook.max_tokens
+    assert {"model", "revision", "quantisation", "parameters"} <= whole.keys()
+
+
+# ---------------------------------------------------------------------- files
+
+
+def test_a_gguf_file_is_converted_once(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tiny.write_gguf(tmp_path / "tiny.gguf")
+    llm = opened(path, max_tokens=3000)
+    (reply,) = do(llm, TASKS[3])
+    assert (reply.status, llm.name) == ("ok", "local/tiny")
+    assert llm.describe()["quantisation"] == "F32"
+    (made,) = (entry for entry in home.iterdir() if entry.is_dir())
+    monkeypatch.setattr(weights, "_convert", lambda *_: pytest.fail("converted again"))
+    assert weights.find(str(path)).folder() == made
+
+
+def test_what_is_made_of_a_gguf_file_is_the_model(tmp_path: Path, home: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    made = weights.find(str(tiny.write_gguf(tmp_path / "tiny.gguf"))).folder()
+    ids = AutoTokenizer.from_pretrained(made)("画蛇添足", return_tensors="pt", add_special_tokens=False)[
+        "input_ids"
+    ]
+    assert ids.tolist() == [tiny.tokenizer()("画蛇添足")["input_ids"]]
+    with torch.inference_mode():
+        expected = tiny.model()(ids).logits
+        found = AutoModelForCausalLM.from_pretrained(made)(ids).logits
+    assert torch.allclose(expected, found, atol=1e-4)
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    from clwqa_bench.llm.local import weights
+    die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    setattr(*{"halfway": (weights, "_convert"), "at the end": (Path, "rename")}[sys.argv[2]], die)
+    weights.find(sys.argv[1]).folder()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["halfway", "at the end"])
+def test_a_conversion_that_was_killed_is_done_again(tmp_path: Path, home: Path, when: str) -> None:
+    path = tiny.write_gguf(tmp_path / "tiny.gguf")
+    code = textwrap.dedent(KILLED)
+    killed = subprocess.run([sys.executable, "-c", code, str(path), when], env=os.environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [entry.name for entry in home.glob("*.tmp-*")]
+    made = weights.find(str(path)).folder()
+    assert (made / "model.safetensors").is_file()
+    assert [entry for entry in home.iterdir() if entry.is_dir()] == [made]
+
+
+@pytest.mark.slow
+def test_two_processes_convert_once(tmp_path: Path, home: Path) -> None:
+    path = tiny.write_gguf(tmp_path / "tiny.gguf")
+    code = "import sys; from clwqa_bench.llm.local import weights; weights.find(sys.argv[1]).folder()"
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate()[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("converting" in text for text in said) == 1
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, 5000, -1000])
+def test_a_damaged_gguf_file_is_named(tmp_path: Path, home: Path, size: int) -> None:
+    path = tiny.write_gguf(tmp_path / "tiny.gguf")
+    os.truncate(path, size if size >= 0 else path.stat().st_size + size)
+    with pytest.raises(LLMError, match="no intact GGUF") as error:
+        opened(path)
+    assert error.value.file == str(path)
+    assert not [entry for entry in home.glob("*") if entry.is_dir()]
+
+
+def without(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def spoilt(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(b"{")  # type: ignore[func-returns-value]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (without("model.safetensors"), "no weights"),
+        (without("config.json"), "configuration"),
+        (spoilt("config.json"), "configuration"),
+        (without("tokenizer.json"), "tokenizer"),
+        (spoilt("tokenizer.json"), "tokenizer"),
+        (spoilt("model.safetensors"), "model cannot be read"),
+    ],
+)
+def test_a_folder_that_is_not_whole_is_named(
+    tmp_path: Path, spoil: Callable[[Path], None], what: str
+) -> None:
+    folder = tiny.save(tmp_path / "tiny")
+    spoil(folder)
+    with pytest.raises(LLMError, match=what) as error:
+        opened(folder)
+    assert str(folder) in str(error.value.file)
+
+
+def test_weights_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    file = tiny.save(tmp_path / "tiny") / "model.safetensors"
+    kept = load_file(file)
+    del kept["model.layers.1.mlp.up_proj.weight"]
+    save_file(kept, file, metadata={"format": "pt"})
+    with pytest.raises(LLMError, match=r"no weights for model\.layers\.1\.mlp\.up_proj\.weight"):
+        opened(file.parent)
+
+
+def test_a_device_that_is_not_there_is_an_error(folder: Path) -> None:
+    with pytest.raises(LLMError, match="cannot be loaded"):
+        opened(folder, device="cuda:77")
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./model.gguf", "a/b/c", "no such name!"])
+def test_a_model_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(LLMError) as error:
+        open_local(name, None, Options())
+    assert name.removeprefix("./") in str(error.value)
+
+
+def test_the_hub_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(LLMError, match="cannot be had from the Hub") as error:
+        open_local("clwqa-bench/no-such-model", None, Options())
+    assert "network" in error.value.fix
+
+
+@pytest.mark.parametrize("package", ["torch", weights.BUNDLED])
+def test_a_package_that_is_missing_is_named_with_the_extra(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = weights.find_spec
+    monkeypatch.setattr(weights, "find_spec", lambda name: None if name == package else find(name))
+    with pytest.raises(LLMError) as error:
+        open_local("", None, Options())
+    assert "clwqa-bench[neural]" in error.value.fix
+
+
+# ---------------------------------------------------------------------- the bundled model
+
+
+@pytest.mark.slow
+def test_the_bundled_model_answers_without_network() -> None:
+    """Converted in the user's cache, where a later run of the tests finds it."""
+    llm = open_local("", None, Options(settings={"max_tokens": "64"}))
+    (reply,) = do(llm, AnswerClosedBook(question="法国的首都是哪座城市？"))
+    assert llm.name == "local/gemma-3-270m-q4_k_m"
+    assert (reply.status, reply.value.reasoning) == ("ok", "")
+    assert reply.value.answers == ("巴黎",)

@@ -1,0 +1,68 @@
+"""A SPARQL endpoint on loopback: pyoxigraph behind the standard library's HTTP server."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pyoxigraph
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The query operation of the SPARQL 1.1 protocol by POST, and a few ways to go wrong."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = (
+        1 << 16
+    )  # head and body leave together, else each answer waits for an acknowledgement of the first
+    store: pyoxigraph.Store
+    login: str | None = None
+
+    def do_POST(self) -> None:
+        text = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode("utf-8"))["query"][0]
+        if self.login and self.headers.get("Authorization") != f"Basic {self.login}":
+            self._answer(401, b"who are you", "text/plain")
+            return
+        if self.path == "/page":
+            self._answer(200, b"<html>a web page</html>", "text/html")
+            return
+        if self.path != "/sparql":
+            self._answer(404, b"nothing here", "text/plain")
+            return
+        try:
+            found = self.store.query(text)
+        except SyntaxError as error:
+            self._answer(400, str(error).encode(), "text/plain")
+            return
+        body = found.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
+        assert isinstance(body, bytes)
+        self._answer(200, body, "application/sparql-results+json")
+
+    def _answer(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def endpoint(file: Path, user: str = "", password: str = "") -> Iterator[str]:
+    """Serve an N-Triples file; gives the address of the host, the service is at /sparql."""
+    store = pyoxigraph.Store()
+    store.bulk_load(path=str(file), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    login = base64.b64encode(f"{user}:{password}".encode()).decode("ascii") if user else None
+    handler = type("Bound", (Handler,), {"store": store, "login": login})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
