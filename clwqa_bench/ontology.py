@@ -90,15 +90,9 @@ class Ontology:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Ontology:
         """The inverse of :meth:`to_json`."""
-        # Interim, for indexes written before chains were kept: goes with the next INDEX_FORMAT.
-        old = {} if all("chains" in r for r in data["relations"]) else Ontology.load().property_chains
-        relations = [
-            {"chains": [chain for chain, name in old.items() if name == r["name"]], **r}
-            for r in data["relations"]
-        ]
         return Ontology(
             type_terms={t["name"]: Term(**_frozen(t)) for t in data["types"]},
-            relation_terms={r["name"]: Relation(**_frozen(r)) for r in relations},
+            relation_terms={r["name"]: Relation(**_frozen(r)) for r in data["relations"]},
             categories=tuple(Category(**c) for c in data["categories"]),
         )
 

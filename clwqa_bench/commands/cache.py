@@ -126,9 +126,9 @@ def _of_run(run: Path, id: str, dataset: Path) -> tuple[dict[str, Any], str]:
 
     manifest = read_run(run).manifest
     llm = manifest.config.get("llm") if manifest else None
-    if manifest is None or not isinstance(llm, dict) or llm.get("backend") != "openai":
+    if manifest is None or not isinstance(llm, dict) or llm.get("backend") not in ("openai", "local"):
         raise CacheError(
-            "this run has asked no endpoint", fix="name a run made with --llm openai:...", file=run
+            "this run has asked no model", fix="name a run made with --llm openai:... or local", file=run
         )
     split = cast(Split, manifest.dataset.split)
     for question in Dataset.open(dataset, verify=False).view(split):
@@ -139,8 +139,8 @@ def _of_run(run: Path, id: str, dataset: Path) -> tuple[dict[str, Any], str]:
 
 def _explain(replies: ReplyCache, asked: dict[str, Any]) -> dict[str, Any]:
     """Explain one request, given as `{"task", "input", "llm"}`."""
-    from clwqa_bench.llm.openai import request_of
     from clwqa_bench.llm.presets import FORMATS
+    from clwqa_bench.llm.talk import request_of
     from clwqa_bench.llm.tasks import TASKS, JudgeAnswer, Task, render
 
     llm = asked["llm"]

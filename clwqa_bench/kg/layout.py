@@ -19,7 +19,7 @@ from clwqa_bench.digests import file_sha256
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import KEY_VERSION
 
-INDEX_FORMAT = f"2, names by comparison key {KEY_VERSION}"
+INDEX_FORMAT = f"3, names by comparison key {KEY_VERSION}"
 META = "meta.json"
 TABLES = ("entities.parquet", "triples.parquet")
 

@@ -13,11 +13,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.protocol import GraphStore
+from clwqa_bench.kg.remote import RemoteGraph
 from clwqa_bench.ontology import Ontology
+
+if TYPE_CHECKING:
+    from clwqa_bench.dataset import Dataset
 
 PASSWORD_ENV = "CLWQA_STORE_PASSWORD"
 BOLT = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -47,16 +52,43 @@ def open_store(address: str | Path, ontology: Ontology | None = None) -> GraphSt
         from clwqa_bench.kg.bolt.connection import Address, Connection
         from clwqa_bench.kg.bolt.store import BoltGraph
 
-        return BoltGraph.open(Connection(Address.parse(str(address)), password_from()))
+        connection = Connection(Address.parse(str(address)), password_from())
+        try:
+            return BoltGraph.open(connection)
+        except GraphError:
+            connection.close()
+            raise
     if scheme:
         return _sparql(scheme, str(address), ontology)
     if "://" in str(address):
         fix = f"use one of {', '.join((*BOLT, *HTTP, *FILES))}, or a folder"
         raise GraphError(f"no kind of graph store is known for {str(address)!r}", fix=fix)
+    folder = Path(address)
+    if (folder / "manifest.json").is_file():
+        from clwqa_bench.dataset import Dataset
+
+        return Dataset.open(folder, verify=False).kg()
     from clwqa_bench.kg.memory import MemoryGraph
 
-    folder = Path(address)
-    return MemoryGraph.open(folder / "kg" if (folder / "manifest.json").is_file() else folder)
+    return MemoryGraph.open(folder)
+
+
+def store_of(dataset: Dataset, address: str) -> GraphStore:
+    """A store on a server in place of a dataset's own files.  Raises GraphError if it holds another graph."""
+    store = open_store(address, Ontology.load(dataset.root / "ontology.ttl"))
+    if isinstance(store, RemoteGraph):
+        counts = dataset.manifest.counts
+        require_counts(store, (counts["entities"], counts["triples"]), address)
+    return store
+
+
+def require_counts(store: RemoteGraph, counts: tuple[int, int], address: str) -> None:
+    """Raise GraphError unless the store holds so many entities and triples."""
+    entities, triples = store.counts()
+    if (entities, triples) != counts:
+        store.close()
+        what = f"another graph is at {address}: {entities:,} entities and {triples:,} triples"
+        raise GraphError(what, fix="load the graph of this dataset")
 
 
 def _sparql(scheme: str, address: str, ontology: Ontology | None) -> GraphStore:

@@ -5,21 +5,13 @@ Back-ends are entry points of the group `clwqa_bench.llms`, this package's own a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from clwqa_bench.llm.protocol import LLM, Backend, Options
 from clwqa_bench.registry import LLMS, PluginError
 
 if TYPE_CHECKING:
     from clwqa_bench.systems import Resources
-
-# Interim, for an installation made before the entry points were: goes with the next one.
-BACKENDS: Final = {
-    "lexical": "clwqa_bench.llm.lexical:open_lexical",
-    "local": "clwqa_bench.llm.local.backend:open_local",
-    "openai": "clwqa_bench.llm.openai:open_openai",
-}
 
 
 def open_llm(spec: str, resources: Resources | None = None, options: Options | None = None) -> LLM:
@@ -35,9 +27,6 @@ def open_llm(spec: str, resources: Resources | None = None, options: Options | N
 
 
 def _backend(kind: str) -> Backend:
-    if kind in BACKENDS and kind not in LLMS.names():
-        module, _, function = BACKENDS[kind].partition(":")
-        return cast(Backend, getattr(import_module(module), function))
     found = LLMS.load(kind)
     if not callable(found):
         raise PluginError(

@@ -7,19 +7,16 @@ refused), the reading of it (unparsed, after at most two repairs), and only then
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from clwqa_bench.llm.cache import ReplyCache, Request, Stored
+from clwqa_bench.llm.cache import ReplyCache, Request
 from clwqa_bench.llm.chat import Chat, Completion, Failure
 from clwqa_bench.llm.limits import Budget, Clock, Limiter, count_tokens
 from clwqa_bench.llm.parsing import MAX_TEXT, read
 from clwqa_bench.llm.presets import FORMATS, Endpoint, Format, endpoint
-from clwqa_bench.llm.protocol import NOTHING, Estimate, Options, Reply, ReplyStatus
+from clwqa_bench.llm.protocol import Estimate, Options, Reply
+from clwqa_bench.llm.talk import Talk, parameters_of, request_of, response_format
 from clwqa_bench.llm.tasks import (
     TASKS,
     Message,
@@ -29,7 +26,6 @@ from clwqa_bench.llm.tasks import (
     render,
     render_repair,
 )
-from clwqa_bench.predictions import StageUsage
 
 if TYPE_CHECKING:
     from clwqa_bench.systems import Resources
@@ -40,73 +36,6 @@ QUOTED = 4_000  # characters of a reply that is sent back to be repaired
 def open_openai(name: str, resources: Resources | None, options: Options) -> OpenAI:  # noqa: ARG001
     """The back-end for a preset or a model id.  Raises LLMError if the endpoint or its key is missing."""
     return OpenAI(name, endpoint(name, options.settings), options)
-
-
-def request_of(
-    task: Task[Any], messages: tuple[Message, ...], identity: Mapping[str, Any], repeat: int, format: Format
-) -> Request:
-    """The request a task makes at an endpoint of that identity (`Endpoint.identity`, or what a run.json says)."""
-    return Request(
-        task=task.id,
-        version=task.version,
-        messages=messages,
-        endpoint=identity["endpoint"],
-        model=identity["model"],
-        revision=identity["revision"],
-        parameters=parameters_of(task, identity),
-        format=response_format(task, format),
-        repeat=repeat,
-    )
-
-
-def parameters_of(task: Task[Any], identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's parameters for a task, as sent; a null among the user's own leaves one out."""
-    merged = {"max_tokens": identity["max_tokens"] or task.max_tokens, **identity["parameters"]}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def response_format(task: Task[Any], format: Format) -> dict[str, Any] | None:
-    """What the endpoint is told about the JSON it should write."""
-    if format == "json_object":
-        return {"type": "json_object"}
-    if format == "json_schema":
-        schema = {"name": task.id, "strict": True, "schema": task.output_schema()}
-        return {"type": "json_schema", "json_schema": schema}
-    return None
-
-
-@dataclass(slots=True)
-class Talk(Generic[OutputT]):
-    """The conversation about one task: its prompt, what a repair adds to it, and what it has taken so far."""
-
-    task: Task[OutputT]
-    prompt: tuple[Message, ...]
-    repair: tuple[Message, ...] = ()
-    raw: str = ""
-    attempts: int = 0
-    used: Estimate = NOTHING
-    began: float = field(default_factory=time.perf_counter)
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """What is sent next."""
-        return (*self.prompt, *self.repair)
-
-    def usage(self, *, cached: int = 0) -> StageUsage:
-        """As one call."""
-        return StageUsage(
-            calls=1,
-            attempts=self.attempts,
-            cached=cached,
-            tokens_in=self.used.tokens_in,
-            tokens_out=self.used.tokens_out,
-            seconds=round(time.perf_counter() - self.began, 6),
-            cost=self.used.cost,
-        )
-
-    def failed(self, status: ReplyStatus, error: str) -> Reply[OutputT]:
-        """A reply without a value."""
-        return Reply(status, None, self.raw, self.usage(), error)
 
 
 class OpenAI:
@@ -150,11 +79,12 @@ class OpenAI:
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
         """See `LLM.do`."""
         talk = Talk(task, render(task, self.options.language))
-        if reply := self._from_cache(talk):
+        if (request := self._request(talk)) and (reply := talk.recalled(self._cache, request)):
+            self._activity.cached += 1
             return reply
         reply = await self._converse(talk)
-        if reply.value is not None:
-            self._keep(talk, reply.value)
+        if reply.value is not None and (request := self._request(talk)):
+            talk.remember(self._cache, request, reply.value)
         self._activity.skipped += reply.status == "skipped"
         return reply
 
@@ -253,26 +183,6 @@ class OpenAI:
         if self._cache is None or self._format is None:
             return None
         return request_of(talk.task, talk.prompt, self._identity, self.options.repeat, self._format)
-
-    def _from_cache(self, talk: Talk[OutputT]) -> Reply[OutputT] | None:
-        request = self._request(talk)
-        stored = self._cache.get(request) if self._cache and request else None
-        if stored is None:
-            return None
-        try:
-            value = cast(OutputT, talk.task.Output.model_validate_json(stored.value))
-        except ValidationError:  # the output has changed and the task's version has not
-            return None
-        self._activity.cached += 1
-        talk.used = Estimate(stored.tokens_in, stored.tokens_out)
-        return Reply("ok", value, stored.raw, talk.usage(cached=1), cached=True)
-
-    def _keep(self, talk: Talk[OutputT], value: OutputT) -> None:
-        request = self._request(talk)
-        if self._cache and request:
-            used = talk.used
-            stored = Stored(value.model_dump_json(), talk.raw, used.tokens_in, used.tokens_out)
-            self._cache.put(request, talk.task, stored)
 
     # ------------------------------------------------------------------ format
 

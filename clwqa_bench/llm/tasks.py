@@ -187,6 +187,13 @@ class AnswerClosedBook(Task[ClosedBookAnswer]):
     question: str
     reasoned: bool = False
 
+    def output_schema(self) -> dict[str, Any]:
+        """Without room for reasoning unless it is asked for: a zero-shot answer must not be a reasoned one."""
+        schema = super().output_schema()
+        if not self.reasoned:
+            schema["properties"]["reasoning"] = {"type": "string", "enum": [""]}
+        return schema
+
 
 class ExtractAnswers(Task[Answers]):
     """Pick out the answers that a text in prose gives to a question, in order of appearance."""

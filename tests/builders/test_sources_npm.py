@@ -247,3 +247,13 @@ def test_the_three_packages_of_the_full_profile_are_pinned() -> None:
     packages = [s for s in load_catalogue().profile("full") if s.where.kind == "npm"]
     assert [s.id for s in packages] == ["cnchar-data", "cnchar-xhy", "chinese-poetry"]
     assert all(s.integrity and s.files for s in packages)
+
+
+def test_a_full_build_without_npm_stops_before_anything_is_made(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = cli("build", "--profile", "full", "--out", str(tmp_path / "out"))
+    assert result.code == 2
+    assert "cnchar-data is an npm package, and there is no npm here" in " ".join(result.err.split())
+    assert not (tmp_path / "out").exists()

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from clwqa_bench.commands.cache import app
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.llm.cache import ReplyCache
-from clwqa_bench.llm.openai import request_of
 from clwqa_bench.llm.protocol import Limits
+from clwqa_bench.llm.talk import request_of
 from clwqa_bench.llm.tasks import ExtractAnswers, render
 from clwqa_bench.predictions import RunManifest
 from clwqa_bench.runs import dataset_ref

@@ -15,6 +15,8 @@ from tests.conformance.graph import tables
 from tests.conformance.suite import StoreConformance
 from tests.stores.conftest import connect
 
+pytestmark = pytest.mark.slow  # a server is started
+
 
 @pytest.fixture(scope="module")
 def store(server: BoltServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltGraph]:

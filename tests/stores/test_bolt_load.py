@@ -27,6 +27,8 @@ from tests.stores.agreement import check_walks, check_whole
 from tests.stores.conftest import connect
 from tests.stores.graphs import HOSTILE, drawn, folder, hostile
 
+pytestmark = pytest.mark.slow  # a server is started
+
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
@@ -36,7 +38,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
     """Large enough to be cut off in the middle."""
-    return drawn(tmp_path_factory.mktemp("large"), 3_000)
+    return drawn(tmp_path_factory.mktemp("large"), 1_500)
 
 
 def source(graph: MemoryGraph) -> Source:
@@ -159,7 +161,7 @@ def test_two_loads_at_once_write_every_row_once(
     def one() -> None:
         with connect(server, connection.address.database) as own:
             try:
-                load(source(large), own, batch=500)
+                load(source(large), own, batch=300)
                 ended.append("loaded")
             except GraphError as error:
                 ended.append(error.what)
@@ -211,16 +213,16 @@ def test_kill_9_and_the_same_command_again(
 ) -> None:
     address = f"bolt://{USER}@127.0.0.1:{server.port}/{connection.address.database}"
     command = ("kg", "load", "--uri", address, "--graph", str(folder(large)), "--json")
-    running = process.start(*command, "--batch", "40", env=environment())
+    running = process.start(*command, "--batch", "100", env=environment())
     while not (state := connection.read(STATE)) or state[0][4] == 0:  # until some triples are there
         assert running.poll() is None
-        time.sleep(0.01)
+        time.sleep(0.05)
     os.kill(running.pid, signal.SIGKILL)
     process.finish(running)
     ended = process.run(*command, env=environment())
     assert ended.code == 0, ended.err
-    assert "going on with a load that was cut off: 3,000 of 3,000 entities" in ended.err
-    assert json.loads(ended.out)["continued"] > 3_000
+    assert "going on with a load that was cut off: 1,500 of 1,500 entities" in ended.err
+    assert json.loads(ended.out)["continued"] > 1_500
     check_content(large, connection)
 
 
@@ -238,9 +240,9 @@ def test_the_server_is_restarted_in_the_middle(
             self.batches += 1
             if self.batches == 5:
                 server.kill()
-                threading.Thread(target=server.restart).start()
+                server.spawn()
 
-    load(source(large), connection, batch=500, progress=Saboteur())
+    load(source(large), connection, batch=300, progress=Saboteur())
     check_content(large, connection)
 
 

@@ -20,6 +20,8 @@ from tests.conftest import Result
 from tests.sparql_server import endpoint
 from tests.stores.conftest import connect
 
+pytestmark = pytest.mark.slow  # a server is started
+
 QUESTIONS = 2_050
 RULE = "gold-equals-store"
 
@@ -79,7 +81,6 @@ def outcome(result: Result) -> dict[str, object]:
     return dict(rule)
 
 
-@pytest.mark.slow
 def test_cypher_gives_the_gold(
     cli: Callable[..., Result], excerpt: Path, loaded: Callable[[Path], str]
 ) -> None:
@@ -90,7 +91,6 @@ def test_cypher_gives_the_gold(
     assert json.loads(result.out)["questions"] == QUESTIONS
 
 
-@pytest.mark.slow
 def test_sparql_gives_the_gold(cli: Callable[..., Result], excerpt: Path) -> None:
     address = f"oxigraph:{excerpt}/kg.nt.gz"
     result = cli("validate", str(excerpt), "--rules", RULE, "--uri", address, "--sample", "0", "--json")

@@ -25,6 +25,7 @@ _DAMAGED = re.compile(r"[?？]{2}|[{}\[\]□■◇�a-zA-Z0-9\ue000-\uf8ff]")
 _MARKS = str.maketrans(
     {",": "，", "?": "？", "!": "！", ";": "；", ":": "：", "．": "。", "\u3000": "", " ": "", "・": "·"}
 )
+NAMELESS = frozenset({"绝句", "七绝", "五绝", "古诗", "律诗", "无题诗"})  # titles that name a form
 SHORTEST_NAME = 2  # a shorter one lost a rare character
 SHORTEST, LONGEST = 6, 60  # han characters of a sentence
 
@@ -286,11 +287,8 @@ def read_anthologies(files: dict[str, Path]) -> list[Passage]:
             signed = passage.at.author is not None
             own = {(passage.at.author, han(sentence)) for sentence in passage.sentences}
             titled = {(passage.at.author, f"{passage.at.title}/{passage.at.section}")} if signed else set()
-            if (
-                not own
-                or (signed and (own | titled) & seen)
-                or (signed and len(passage.at.author or "") < SHORTEST_NAME)
-            ):
+            unfit = passage.at.title in NAMELESS or len(passage.at.author or "") < SHORTEST_NAME
+            if not own or (signed and (unfit or (own | titled) & seen)):
                 continue
             keys |= own | titled
             row = f"{name.rpartition('/')[2].removesuffix('.json')}-{passage.row}"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clwqa_bench.errors import SourceError
 from clwqa_builders.extract.repair import repair
+from clwqa_builders.extract.script import simplified, suspects
 
 _REFETCH = "clwqa-bench sources fetch --profile full"
 _MARKS = str.maketrans(
@@ -29,7 +30,7 @@ _UNCLEAN = re.compile(r"[?□■◇◆‖\ufffd\ue000-\uf8ff|｜①-⑳a-zA-Zà-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A headword and its senses, repaired, in printed order; ``row`` names the place in the source."""
+    """A headword and its senses, repaired, in printed order; ``row`` is the headword as printed."""
 
     word: str
     row: str
@@ -51,9 +52,10 @@ def _entries(path: Path) -> Iterator[Entry]:
         raise SourceError(f"not a readable JSON file ({error})", file=path, fix=_REFETCH) from error
     if not isinstance(glosses, dict) or not all(isinstance(gloss, str) for gloss in glosses.values()):
         raise SourceError("the file is not an object of headwords and glosses", file=path, fix=_REFETCH)
-    for word, gloss in sorted(glosses.items()):
-        if _HEADWORD.fullmatch(word):
-            yield Entry(word, word, split_senses(gloss))
+    for printed, gloss in sorted(glosses.items()):
+        word = simplified(printed)  # 録要 is 录要, unless that is an entry of its own
+        if _HEADWORD.fullmatch(word) and not suspects(printed) and (word == printed or word not in glosses):
+            yield Entry(word, printed, split_senses(gloss))
 
 
 def split_senses(gloss: str) -> tuple[str, ...]:
@@ -77,17 +79,21 @@ def split_senses(gloss: str) -> tuple[str, ...]:
 
 
 def clean(text: str) -> str:
-    """One sense repaired and in full-width punctuation, straight quotes paired.
+    """One sense repaired, in simplified characters and full-width punctuation, straight quotes paired.
 
     >>> clean('《楚辞．九歌》"若有人兮﹐山之阿。"王逸注"山鬼。"')
     '《楚辞·九歌》“若有人兮，山之阿。”王逸注“山鬼。”'
     """
-    text = _ASKED.sub("？", repair(" ".join(text.split())).translate(_MARKS))
+    text = repair(" ".join(text.split()))
+    text = text.translate(
+        dict.fromkeys(map(ord, suspects(text)), "□")
+    )  # a sense with a wrong character is not read
+    text = _ASKED.sub("？", simplified(text).translate(_MARKS))
     text = re.sub(r"(?<=[\u4e00-\u9fff”》）]),(?=[\u4e00-\u9fff“《（])", "，", text)
     text = re.sub(r"(?<=[\u4e00-\u9fff”》）]):", "：", text)
-    for straight, (opening, closing) in {'"': "“”", "'": "‘’"}.items():
+    for straight, paired in (('"', ("“", "”")), ("'", ("‘", "’"))):
         parts = text.split(straight)
-        marks = [opening if number % 2 == 0 else closing for number in range(len(parts) - 1)]
+        marks = [paired[number % 2] for number in range(len(parts) - 1)]
         text = "".join(part + mark for part, mark in zip(parts, [*marks, ""], strict=True))
     return text.strip()
 

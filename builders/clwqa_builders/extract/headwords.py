@@ -6,6 +6,7 @@ story behind it; all others stay out, so that nothing is in the graph for its nu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +17,14 @@ import orjson
 
 from clwqa_builders.extract.dictionary import Entry
 from clwqa_builders.extract.lexicon import Lexicon
+from clwqa_builders.extract.markers import SenseMarker, SenseMarkers
 from clwqa_builders.extract.records import Citation, CrossRef
-from clwqa_builders.extract.senses import Sense, read_sense
+from clwqa_builders.extract.senses import Sense, first_telling, read_sense
 from clwqa_builders.parallel import parallel_map
-from clwqa_builders.tables import SenseMarker
 
 LONGEST_MARKED = 6  # characters of a word that a marker alone lets in
-FEWEST_TOLD = 8  # letters of its meaning, the marker included: 鸟名 alone tells nothing
+FEWEST_TOLD = 4  # letters of its meaning
+_BARE = re.compile("[^，。；：]{1,8}名。?")  # 鸟名 alone tells nothing
 _CHUNK = 4_000
 
 
@@ -35,28 +37,26 @@ class Headword:
     marker: str | None = None
 
 
-def headword(entry: Entry, lexicon: Lexicon, markers: Sequence[SenseMarker]) -> Headword | None:
+def headword(entry: Entry, lexicon: Lexicon, markers: SenseMarkers) -> Headword | None:
     """The entry as a headword, or None where it brings neither marker nor citation."""
     sense = read_sense(entry, lexicon)
     if sense is None:
         return None
-    marker = marker_of(sense, markers)
+    marker = marker_of(sense, first_telling(entry)[0], markers)
     if marker is None and sense.citation is None:
         return None
     return Headword(sense, marker.category if marker else None, marker.name if marker else None)
 
 
-def marker_of(sense: Sense, markers: Sequence[SenseMarker]) -> SenseMarker | None:
-    """The marker with which a sense begins; None where there is none, where two disagree, or where nothing follows."""
+def marker_of(sense: Sense, text: str, markers: SenseMarkers) -> SenseMarker | None:
+    """The marker of a first sense (``text``); None where there is none or where the meaning tells nothing beyond it."""
     meaning = sense.meaning or ""
-    if len(sense.word) > LONGEST_MARKED or sum(map(str.isalnum, meaning)) < FEWEST_TOLD:
-        return None
-    found = [marker for marker in markers if marker.counts and marker.pattern.match(meaning)]
-    return found[0] if len({marker.category for marker in found}) == 1 else None
+    told = sum(map(str.isalnum, meaning)) >= FEWEST_TOLD and not _BARE.fullmatch(meaning)
+    return markers.mark(text) if len(sense.word) <= LONGEST_MARKED and (told or sense.citation) else None
 
 
 def read_headwords(
-    entries: Iterable[Entry], lexicon: Lexicon, markers: Sequence[SenseMarker], workers: int = 1
+    entries: Iterable[Entry], lexicon: Lexicon, markers: SenseMarkers, workers: int = 1
 ) -> list[Headword]:
     """All headwords in the order of the entries; the result does not depend on ``workers``."""
     entries = list(entries)
@@ -65,7 +65,7 @@ def read_headwords(
     return list(chain.from_iterable(parallel_map(read, chunks, workers)))
 
 
-def _read_chunk(entries: Sequence[Entry], lexicon: Lexicon, markers: Sequence[SenseMarker]) -> list[Headword]:
+def _read_chunk(entries: Sequence[Entry], lexicon: Lexicon, markers: SenseMarkers) -> list[Headword]:
     return [word for entry in entries if (word := headword(entry, lexicon, markers))]
 
 

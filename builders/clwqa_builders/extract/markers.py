@@ -42,11 +42,12 @@ _TIME: Final = (
 _DYNASTY: Final = rf"(?!{_NO_TIME})(?:{_LONG_TIMES}|{_SHORT_TIMES})"
 
 SLOTS: Final[Mapping[str, str]] = MappingProxyType({
-    "lead": rf"(?!比喻|喻|形容|犹|极言|表示|不|没有|无){_PLAIN}{{0,14}}?",  # what qualifies the head; no figure, no denial
+    # what qualifies the head; neither a figure of speech nor a denial
+    "lead": rf"(?!比喻|喻|形容|犹|极言|表示|不|没有|无){_PLAIN}{{0,14}}?",
     "end": r"(?=[，。；：、（]|$)",  # the first clause ends with the head
     "kind": "(?:的|之)?(?:一种|之一|名|名目|别称|总称|泛称|通称|统称|省称|合称|美称|俗称|敬称|代称|名称)?",
-    "called": "(?:之|的)?(?:别称|别名|异名|古称|旧称|代称|省称|简称|尊称|敬称|美称|雅称|俗称|合称|并称|泛称|统称|通称|总称|称呼"
-    "|蔑称|戏称|贬称|谑称|互称|自称|谦称|一种|名称|之一|名)?",
+    "called": "(?:之|的)?(?:别称|别名|异名|古称|旧称|代称|省称|简称|尊称|敬称|美称|雅称|俗称|合称|并称|泛称|统称|通称"
+    "|总称|称呼|蔑称|戏称|贬称|谑称|互称|自称|谦称|一种|名称|之一|名)?",
     "named": "(?:名|之名)?",
     "name": "名(?:之一)?",
     "gap": f"{_PLAIN}{{0,20}}?",
@@ -55,15 +56,11 @@ SLOTS: Final[Mapping[str, str]] = MappingProxyType({
     "old": "(?:指|谓|即|特指|原指|本指|泛指|亦指|古指|旧指)?(?:我国|中国)?"
     "(?:古代|古时候?|古人|古(?![老怪朴雅拙板])|旧时|旧(?!日|有|的|居|宅)|上古|远古|先秦|封建(?:社会|时代|时)?"
     f"|{_TIME}(?:以来|以后)?(?:、?{_TIME})?|历代|旧日)(?!词|诗|装|风|代汉语)",
-    "ruler": "(?:指|谓|特指|旧时|古代|旧指|古时)*(?:帝王|皇帝|天子|君王|君主|皇后|太子|皇太子|皇室|皇家|帝后|后妃|王室|国君|皇太后"
-    "|太后|诸侯|皇子|帝王后妃|天子诸侯|公主)",
+    "ruler": "(?:指|谓|特指|旧时|古代|旧指|古时)*(?:帝王|皇帝|天子|君王|君主|皇后|太子|皇太子|皇室|皇家|帝后|后妃|王室"
+    "|国君|皇太后|太后|诸侯|皇子|帝王后妃|天子诸侯|公主)",
     "figure": "比喻|喻|形容|极言|后因以|后以|后遂以",  # the word is used for something else
     "tale": rf"^{_DYNASTY}[^，。；：]{{1,8}}(?:为|尝|时|不|以|嗜|有|，)",  # a person's story, not a definition
     "retold": "(?:后因以|后以|后遂以|后用|后因用|后常以|后因称|后即以|后遂用|后世因以|后人因以)",
-    "state": "晋|楚|齐|秦|宋|郑|卫|鲁|吴|越",
-    "histories": "史记|汉书|后汉书|三国志|晋书|宋书|南齐书|梁书|陈书|魏书|北齐书|周书|隋书|南史|北史|旧唐书|新唐书|旧五代史"
-    "|新五代史|宋史|辽史|金史|元史|明史|左传|国语|战国策|资治通鉴|世说新语|南朝宋刘义庆《世说新语|东观汉记|西京杂记|晏子春秋"
-    "|吴越春秋|韩诗外传|说苑|新序",
 })  # fmt: skip
 _SLOT: Final = re.compile(r"\{([a-z]+)\}")
 
@@ -144,7 +141,8 @@ def _checked(row: _Row, field: str, text: str = "") -> re.Pattern[str]:
         if slot[1] == "heads" and heads:
             return f"(?:{heads})"
         if slot[1] not in SLOTS:
-            raise row.error(field, f"unknown slot {slot[0]}", f"use one of {', '.join(SLOTS)}, or fill in heads")
+            known = ", ".join(SLOTS)
+            raise row.error(field, f"unknown slot {slot[0]}", f"use one of {known}, or fill in heads")
         return f"(?:{SLOTS[slot[1]]})"
 
     try:

@@ -9,13 +9,32 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+UNSIMPLIFIED = frozenset(
+    "絶緑録羣鋭奬謡凈藴峯儁僥闇寶殻繞遶踰"
+)  # forms the dictionary prints for 绝绿录群 ...
+
+
+@cache
+def _pairs(*kinds: str) -> dict[str, str]:
+    """The table's folds of these kinds."""
+    rows = (files("clwqa_bench") / "data" / "fold.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    cells = (row.split("\t") for row in rows)
+    return {pair[0]: pair[1] for kind, pairs, _ in cells if kind in kinds for pair in pairs.split()}
+
 
 @cache
 def _table() -> dict[int, str]:
-    rows = (files("clwqa_bench") / "data" / "fold.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    cells = (row.split("\t") for row in rows)
-    pairs = (pair for kind, pairs, _ in cells if kind != "kept" for pair in pairs.split())
-    return str.maketrans({pair[0]: pair[1] for pair in pairs})
+    return str.maketrans(_pairs("traditional", "variant", "radical"))
+
+
+def suspects(text: str) -> set[str]:
+    """Traditional characters a simplified dictionary would not print: its printers took them for rarer ones they
+    lacked (兰鈍 is 兰釭), so folding them makes another word.
+
+    >>> suspects("兰鈍"), suspects("録要")
+    ({'鈍'}, set())
+    """
+    return set(text) & _pairs("traditional").keys() - UNSIMPLIFIED
 
 
 def simplified(text: str) -> str:

@@ -92,7 +92,7 @@ class _Parts:
 
 def read_sense(entry: Entry, lexicon: Lexicon) -> Sense | None:
     """Read an entry's first sense that says something; None for what cannot be read or shown."""
-    text, refs = _first_telling(entry)
+    text, refs = first_telling(entry)
     if not text or not is_clean(text):
         return None
     parts, further = _Parts(), False
@@ -119,7 +119,10 @@ def _assemble(entry: Entry, lexicon: Lexicon, parts: _Parts, refs: tuple[CrossRe
     elif (
         citation and not citation.quotation and (parts.later or (parts.evidence and parts.evidence["story"]))
     ):
-        story, meaning = parts.before, parts.later or parts.after or _opening(parts.before)
+        story = parts.before
+        meaning = (
+            parts.later or re.sub(r"^后(?:因|遂)?以(?=.)", "用以", parts.after) or _opening(parts.before)
+        )
     if citation and story:
         citation = replace(citation, quotation=None, narrative=True)
     if story is not None and len(story) < MIN_STORY:
@@ -137,7 +140,7 @@ def _opening(story: str) -> str | None:
     return first if rest and len(first) <= MAX_OPENING else None
 
 
-def _first_telling(entry: Entry) -> tuple[str, tuple[CrossRef, ...]]:
+def first_telling(entry: Entry) -> tuple[str, tuple[CrossRef, ...]]:
     """The first sense without the variants named at its head; a sense that names nothing else is passed over."""
     refs: dict[CrossRef, None] = {}
     for text in entry.senses[:2]:
@@ -158,7 +161,7 @@ def _first_telling(entry: Entry) -> tuple[str, tuple[CrossRef, ...]]:
 
 def _citation(evidence: str, word: str, lexicon: Lexicon) -> Citation | None:
     """The first citation of a piece of evidence, read by the grammar of the idiom tables (which lost their “)."""
-    printed = re.sub(r"^(?:见于|详见|见|据)", "", evidence).replace("“", "")
+    printed = re.sub(r"^(?:见于|详见|见|据)", "", evidence).replace("：“", "“").replace("“", "")
     if "“" not in evidence:
         printed = printed.rstrip("。；，")
     derivation = parse_derivation(printed, word, lexicon)

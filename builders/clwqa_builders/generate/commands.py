@@ -1,7 +1,8 @@
-"""`clwqa-bench generate`."""
+"""`clwqa-bench generate` and `clwqa-bench mix`."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,6 +119,32 @@ def generate(
     _show(found, json)
     if found.failed:
         _conclude(found)
+
+
+def mix(
+    generation: Annotated[
+        Path, typer.Argument(metavar="GENERATION", help="A folder of `clwqa-bench generate`.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The new dataset folder.")],
+    dataset: Annotated[
+        Path, typer.Option("--dataset", "-d", help="The dataset it was generated from.")
+    ] = DATASET,
+    share: Annotated[
+        float, typer.Option(min=0, max=1, help="Most generated questions, as a share of all.")
+    ] = 0.1,
+    json: JsonOption = False,
+) -> None:
+    """Make a dataset in which generated questions have taken the place of template questions.
+
+    Split, hop band and category of each stay, so all counts do; what scoring pairs are about is not exchanged.
+
+    Example: clwqa-bench mix generated/mine --share 0.1 --out data/clwqa-100k-mixed
+    """
+    from clwqa_builders.generate import mix as mixing  # pyarrow and the rules only when they are needed
+
+    found = mixing.mix(dataset, generation, out, share, workers=os.cpu_count() or 1)
+    counts = {"questions": found.questions, "generated": found.generated, "left over": found.left_over}
+    emit(asdict(found), json, lambda _: _draw(counts))
 
 
 def _show(found: Any, json: bool) -> None:

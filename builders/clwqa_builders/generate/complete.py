@@ -41,7 +41,7 @@ class Completer:
         met = sorted({end for triple in evidence for end in (triple.head, triple.tail)})
         category, basis = self._category(tuple(bound.values()), met)
         group, split = self.groups.place(tuple(bound.values()), met)
-        key = hashlib.sha256("\x1f".join((FAMILY, text, *bound.values())).encode()).hexdigest()
+        key = hashlib.sha256("\x1f".join((FAMILY, text, *bound.values(), *derived.gold)).encode()).hexdigest()
         return Question(
             id=f"clwqa-{key[:12]}",
             question=text,

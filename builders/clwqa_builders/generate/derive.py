@@ -84,13 +84,9 @@ class Deriver:
 
     def _stated(self, written: WrittenQuestion, evidence: Evidence) -> tuple[list[str], list[Triple]]:
         """Answers and facts, without repetitions."""
-        for id in (*written.answers, *written.evidence):
-            if id not in evidence.node_of and id not in evidence.triple_of:
-                raise Rejected("unknown-id", id)
-        if strays := [id for id in written.answers if id not in evidence.node_of]:
-            raise Rejected("unknown-id", f"{strays[0]} is no node")
-        if strays := [id for id in written.evidence if id not in evidence.triple_of]:
-            raise Rejected("unknown-id", f"{strays[0]} is no fact")
+        for ids, known in ((written.answers, evidence.node_of), (written.evidence, evidence.triple_of)):
+            if strays := [id for id in ids if id not in known]:
+                raise Rejected("unknown-id", strays[0])
         if not written.answers:
             raise Rejected("no-answer")
         stated = dict.fromkeys(evidence.node_of[id] for id in written.answers)

@@ -21,7 +21,7 @@ from clwqa_builders.graph.lines import add_passages
 from clwqa_builders.graph.links import add_mentions, add_order_variants
 from clwqa_builders.graph.riddles import add_sayings
 from clwqa_builders.graph.tables import GraphTables
-from clwqa_builders.graph.verify import add_agreement
+from clwqa_builders.graph.verify import Texts, add_agreement, corrected
 from clwqa_builders.graph.words import add_crossrefs, add_word
 
 
@@ -51,10 +51,11 @@ class Supplement:
         """Add all three layers to a graph that holds the idioms."""
         names = ("cnchar-data", "cnchar-xhy", "chinese-poetry")
         dictionary, sayings, poetry = (f"{name}@{versions[name]}" for name in names)
-        add_headwords(graph, self.words, canon, dictionary)
+        texts = Texts.of(self.passages, canon)
+        add_headwords(graph, corrected(self.words, texts, canon), canon, dictionary)
         add_sayings(graph, self.sayings, sayings)
         add_passages(graph, self.passages, canon, poetry)
-        add_agreement(graph, self.passages, canon)
+        add_agreement(graph, texts)
 
 
 def all_citations(rows: Sequence[ParsedRow]) -> list[Citation]:

@@ -7,7 +7,6 @@ A line that does not fit raises SourceError with the file, the line, the column 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -28,17 +27,6 @@ DOMAINS: Final = frozenset({
     "arts_literature", "customs_practices", "history_geography", "language_dialects",
     "religion_beliefs", "social_institutions", "emotions_values", "technical_specialized",
 })  # fmt: skip
-
-FEWEST_RIGHT: Final = 0.9
-_OLD: Final = r"(?:我国)?(?:古代|古时|古|旧时|旧|上古)"
-_TIMES: Final = (
-    "先秦|殷商|商周|周代|周|春秋|战国|秦代|秦汉|秦|汉代|汉魏|汉|三国|魏晋|晋代|晋|南北朝|南朝|北朝|隋唐|隋|唐代|唐宋|唐|五代|北宋|南宋|宋代"
-    "|宋元|宋|辽代|辽|金代|金|元代|元|明代|明清|明|清代|清|历代|齐|楚|南诏|西夏"
-)
-_SLOTS: Final = {
-    "{期}": rf"(?:(?:{_OLD}|{_TIMES})?(?:时|时代)?的?)",
-    "{古}": rf"(?:(?:{_OLD}|{_TIMES})(?:时|时代)?的?)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +84,6 @@ class EraCorrection:
     end: int
     ruler: str
     ruler_title: str
-
-
-@dataclass(frozen=True, slots=True)
-class SenseMarker:
-    """A form with which a dictionary sense begins, the category it settles, and how often a reader found it right."""
-
-    name: str
-    category: str
-    pattern: re.Pattern[str]
-    read: int
-    right: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether enough of what was read was right for the form to be used."""
-        return self.right >= FEWEST_RIGHT * self.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,25 +318,3 @@ def load_false_variants(source: Traversable = DIRECTORY / "false_variants.tsv") 
     """Pairs of words made of the same characters that do not mean the same."""
     rows = _rows(source, ("one", "other"))
     return frozenset(frozenset((row.text("one"), row.text("other"))) for row in rows)
-
-
-def load_sense_markers(source: Traversable = DIRECTORY / "sense_markers.tsv") -> tuple[SenseMarker, ...]:
-    """The forms of first senses that settle a category, those included that a reader found too often wrong."""
-    found: dict[str, SenseMarker] = {}
-    for row in _rows(source, ("name", "category", "pattern", "read", "right")):
-        name, text = row.text("name"), row.text("pattern")
-        for slot, pattern in _SLOTS.items():
-            text = text.replace(slot, pattern)
-        try:
-            compiled = re.compile(text)
-        except re.error as error:
-            raise row.error("pattern", f"no regular expression: {error}", "correct it") from error
-        marker = SenseMarker(
-            name, row.choice("category", DOMAINS), compiled, row.number("read"), row.number("right")
-        )
-        if name in found:
-            raise row.error("name", f"{name!r} stands twice", "delete one of the two lines")
-        if not 0 <= marker.right <= marker.read or marker.read == 0:
-            raise row.error("right", f"{marker.right} right of {marker.read} read", "count again")
-        found[name] = marker
-    return tuple(found.values())

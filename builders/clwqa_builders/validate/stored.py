@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.iri import entity_id
 from clwqa_bench.kg.remote import RemoteGraph
-from clwqa_bench.kg.stores import BOLT, open_store, scheme_of
+from clwqa_bench.kg.stores import BOLT, open_store, require_counts, scheme_of
 from clwqa_builders.validate.model import Fault, Rule
 from clwqa_builders.validate.rules.gold import compare, sample
 from clwqa_builders.validate.tables import DatasetTables
@@ -27,7 +27,7 @@ def gold_equals_store(uri: str, size: int) -> Rule:
         store = open_store(uri, tables.ontology)
         if not isinstance(store, RemoteGraph):
             raise GraphError(f"the store at {uri} takes no queries", fix="name a Bolt or SPARQL store")
-        _same_graph(store, tables, uri)
+        require_counts(store, (tables.entities.num_rows, tables.triples.num_rows), uri)
         queries, read = tables.column(language.lower()), _ids[language]
         for row in sample(tables, size or len(tables.ids)):
             try:
@@ -44,11 +44,3 @@ def gold_equals_store(uri: str, size: int) -> Rule:
 
 
 _ids: dict[str, Callable[[str], str]] = {"Cypher": str, "SPARQL": entity_id}
-
-
-def _same_graph(store: RemoteGraph, tables: DatasetTables, uri: str) -> None:
-    """Raise GraphError unless the store counts as many entities and triples as the dataset."""
-    here, there = (tables.entities.num_rows, tables.triples.num_rows), store.counts()
-    if here != there:
-        counts = f"{there[0]:,} entities and {there[1]:,} triples"
-        raise GraphError(f"another graph is at {uri}: {counts}", fix="load the graph of this dataset")

@@ -70,6 +70,9 @@ class Source:
 
     @cached_property
     def ontology(self) -> Ontology:
+        beside = self.directory.parent / "ontology.ttl"  # in a dataset, whose graph need not be indexed
+        if beside.is_file() and not (self.directory / "index").is_dir():
+            return Ontology.load(beside)
         return MemoryGraph.open(self.directory).ontology
 
     @cached_property

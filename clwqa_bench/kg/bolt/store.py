@@ -38,6 +38,9 @@ RETURN a.place, a.id, b.place, b.id, type(r)
 """
 TYPES = f"MATCH (n:{NODE}) RETURN DISTINCT n.type"
 SIGNATURES = f"MATCH (a:{NODE})-[r]->(b:{NODE}) RETURN a.type, type(r), b.type, count(*)"
+FEW = (
+    64  # ends the server looks for in a list; among more it would search longer than reading the edges takes
+)
 TRIPLES_BATCH = 20_000  # heads whose triples are fetched at once
 
 
@@ -108,10 +111,13 @@ class BoltGraph(RemoteGraph):
     def _edges(
         self, ids: Collection[str], reach: Reach, targets: Collection[str] | None = None
     ) -> Iterator[tuple[str, Hop]]:
-        text = one_or_both_ways(reach, EDGES, targets is not None, sense=True)
-        rows = self._ask(text, ids=list(ids), types=reach.types, targets=targets and list(targets))
+        few = targets is not None and len(targets) <= FEW
+        text = one_or_both_ways(reach, EDGES, few, sense=True)
+        kept = None if targets is None or few else frozenset(targets)
+        rows = self._ask(text, ids=list(ids), types=reach.types, targets=list(targets or ()) if few else None)
         for source, place, target, relation, backwards in rows:
-            yield source, Hop(Node(place, target), relation, backwards)
+            if kept is None or target in kept:
+                yield source, Hop(Node(place, target), relation, backwards)
 
     def _reached(self, ids: Collection[str], reach: Reach) -> set[Node]:
         text = one_or_both_ways(reach, REACHED)

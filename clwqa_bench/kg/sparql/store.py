@@ -145,13 +145,18 @@ class SparqlGraph(RemoteGraph):
         relations = f"VALUES ?p {{ {_names(reach.relations)} }}" if reach.relations is not None else (
             f"FILTER(?p != {RDF_TYPE} && isIRI(?b) && isIRI(?a))"
         )  # fmt: skip
-        types = "" if reach.types is None else f"VALUES ?t {{ {_names(reach.types)} }} ?b a ?t ."
+        types = "" if reach.types is None else f"FILTER({self._is_a('b', reach.types)})"
         for backwards in (False, True):
             if reach.direction not in ("both", ("out", "in")[backwards]):
                 continue
             edge = "?b ?p ?a" if backwards else "?a ?p ?b"
             loops = "FILTER(?a != ?b)" if backwards and reach.direction == "both" else ""
             yield backwards, f"{relations} {edge} . {types} ?b {LABEL} ?label . {loops}"
+
+    def _is_a(self, variable: str, types: tuple[str, ...]) -> str:
+        """A test of the types; as a pattern, engines would list all nodes of a type before the few at hand."""
+        highest = [name for name in types if not set(self.ontology.ancestors(name)) & set(types)]
+        return " || ".join(f"EXISTS {{ ?{variable} a {_names([name])} }}" for name in highest) or "false"
 
     def _triples(self) -> Iterator[tuple[str, Hop]]:
         named = {node.id: node for node in self._listed(None)}

@@ -10,17 +10,17 @@ import asyncio
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat
 
-from clwqa_bench.llm.cache import ReplyCache, Stored
+from clwqa_bench.llm.cache import ReplyCache
 from clwqa_bench.llm.limits import Budget, count_tokens
 from clwqa_bench.llm.local import constraint, prompting, weights
 from clwqa_bench.llm.local.constraint import Grammars, bounded
 from clwqa_bench.llm.local.generation import Desk, End, Row, Writer
-from clwqa_bench.llm.openai import Talk, request_of
 from clwqa_bench.llm.parsing import json_object, read
 from clwqa_bench.llm.presets import Format
 from clwqa_bench.llm.protocol import Estimate, LLMError, Options, Reply, ReplyStatus
+from clwqa_bench.llm.talk import Talk, request_of
 from clwqa_bench.llm.tasks import TASKS, OutputT, Task, prompts_digest, render
 from clwqa_bench.systems import Settings, parse_settings
 
@@ -136,11 +136,13 @@ class LocalModel:
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
         """See `LLM.do`."""
         talk = Talk(task, render(task, self.options.language))
-        if reply := self._from_cache(talk):
+        request = request_of(task, talk.prompt, self._identity, self.options.repeat, self._format)
+        if reply := talk.recalled(self._cache, request):
+            self.options.activity.cached += 1
             return reply
         reply = await self._answered(talk)
         if reply.value is not None:
-            self._keep(talk, reply.value)
+            talk.remember(self._cache, request, reply.value)
         self.options.activity.skipped += reply.status == "skipped"
         return reply
 
@@ -206,30 +208,6 @@ class LocalModel:
         status: ReplyStatus = "refused" if found.refused else "unparsed"
         cut = f"; it was cut off after {row.max_tokens:,} tokens" if end == "length" else ""
         return talk.failed(status, (found.error or "the model declines") + cut)
-
-    # ------------------------------------------------------------------ cache
-
-    def _from_cache(self, talk: Talk[OutputT]) -> Reply[OutputT] | None:
-        if self._cache is None:
-            return None
-        stored = self._cache.get(
-            request_of(talk.task, talk.prompt, self._identity, self.options.repeat, self._format)
-        )
-        if stored is None:
-            return None
-        try:
-            value = cast(OutputT, talk.task.Output.model_validate_json(stored.value))
-        except ValidationError:  # the output has changed and the task's version has not
-            return None
-        self.options.activity.cached += 1
-        talk.used = Estimate(stored.tokens_in, stored.tokens_out)
-        return Reply("ok", value, stored.raw, talk.usage(cached=1), cached=True)
-
-    def _keep(self, talk: Talk[OutputT], value: OutputT) -> None:
-        if self._cache:
-            request = request_of(talk.task, talk.prompt, self._identity, self.options.repeat, self._format)
-            stored = Stored(value.model_dump_json(), talk.raw, talk.used.tokens_in, talk.used.tokens_out)
-            self._cache.put(request, talk.task, stored)
 
 
 def out_of_memory(error: Exception) -> LLMError | None:

@@ -223,7 +223,7 @@ def test_an_existing_folder_is_left_alone(made: Made) -> None:
 
 
 def test_settings_are_checked_by_name_and_presets_give_way() -> None:
-    assert settings_of("char", {}).epochs == 30
+    assert settings_of("char", {}).epochs == 8
     assert settings_of("char", {"epochs": "2"}).epochs == 2
     assert settings_of("hfl/chinese-roberta-wwm-ext", {}).encoder_rate == 2e-5
     with pytest.raises(SettingError, match=r"no setting 'epoch'.*did you mean 'epochs'"):

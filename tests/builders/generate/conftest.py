@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from clwqa_bench import cli as program
+from clwqa_bench.registry import COMMANDS, Registry
 from clwqa_builders.validate.tables import DatasetTables
 from tests.builders.generate.writer import write_dataset
 from tests.llm.server import Server, serving
@@ -34,3 +36,17 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with serving() as running:
         yield running
+
+
+ENTRIES = """
+[clwqa_bench.commands]
+generate = clwqa_builders.generate.commands:generate
+mix = clwqa_builders.generate.commands:mix
+"""
+
+
+@pytest.fixture
+def commands(install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands, also in an installation made before they were."""
+    install("generating", "1.0", {}, ENTRIES)
+    monkeypatch.setattr(program, "COMMANDS", Registry(COMMANDS.group, COMMANDS.noun))

@@ -18,6 +18,7 @@ from clwqa_builders.validate.registry import RULES
 from clwqa_builders.validate.report import run_rules
 from clwqa_builders.validate.tables import DatasetTables
 from tests.builders.generate.writer import model, write_dataset, writes, wrote
+from tests.conftest import REPOSITORY
 from tests.llm.server import Server, says
 
 Generate = Callable[[Mapping[str, Any]], tuple[list[Question], list[tuple[str, str]]]]
@@ -131,8 +132,9 @@ BAD = [
     ("length", wrote("谁？", ["韩非"], [SOURCE, PART, AUTHOR])),
     ("length", wrote(f"“{WORD}”{'这个非常有名的故事' * 30}见于哪一篇？", [CHAPTER], [SOURCE])),
     ("not-one-question", wrote(f"“{WORD}”见于哪一篇？它的作者是谁？", [CHAPTER], [SOURCE])),
+    ("not-one-question", wrote(f"“{WORD}”见于哪部书，又是谁写的？", [BOOK], [SOURCE, PART])),
     ("not-one-question", wrote(f"“{WORD}”见于一部先秦的书。", [BOOK], [SOURCE, PART])),
-    ("residue", wrote(f"n1“{WORD}”的 f2 见于哪一篇？", [CHAPTER], [SOURCE])),
+    ("residue", wrote(f"“{WORD}”即n1见于哪一篇？", [CHAPTER], [SOURCE])),
     ("residue", wrote(f"“{WORD}”见于哪一篇“”？", [CHAPTER], [SOURCE])),
     ("no-answer", wrote(f"“{WORD}”见于哪一篇？", [], [SOURCE])),
     ("unknown-id", wrote(f"“{WORD}”见于哪一篇？", ["n99"], [SOURCE])),
@@ -246,3 +248,8 @@ def test_every_reason_has_a_test() -> None:
         "refused", "unparsed", "wrong-schema", "no-question", "too-many", "same-fact", "two-answers", "invalid",
     }  # fmt: skip
     assert tested == set(REASONS)
+
+
+def test_every_reason_is_explained_on_the_page() -> None:
+    page = (REPOSITORY / "docs" / "generate.md").read_text(encoding="utf-8")
+    assert all(f"| `{reason}` | {meaning} |" in page for reason, meaning in REASONS.items())

