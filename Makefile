@@ -16,7 +16,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .PHONY: help
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':|## ' '{ printf "make %-7s %s\n", $$1, $$NF }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':|## ' '{ printf "make %-10s %s\n", $$1, $$NF }'
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; name one: make build PYTHON=/path/to/python3.11" >&2; exit 2; }
@@ -36,6 +36,10 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 .PHONY: build
 build: $(VENV)/.installed-build  ## make the dataset: data/clwqa-100k/
 	$(BIN)/clwqa-bench build --out $(DATA)
+
+.PHONY: build-full
+build-full: $(VENV)/.installed-build  ## make the larger dataset, which needs npm once: data/clwqa-100k-full/
+	$(BIN)/clwqa-bench build --profile full --out $(DATA)-full
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev  ## style, types and the walls between packages

@@ -78,7 +78,9 @@ def ranked(settings: dict[str, str], dataset: Dataset, split: Split, sample: int
     """A run with one ranker, from nothing: scores that are kept of the scorer are thrown away first."""
     system = Ceaf(parse_settings("ceaf", Ceaf.Config, settings))
     if folder := settings.get("scorer"):
-        kept_scores(resources_of(dataset), read_description(Path(folder)).digest).unlink(missing_ok=True)
+        kept = kept_scores(resources_of(dataset), read_description(Path(folder)).digest)
+        for file in kept.parent.glob(f"{kept.name}*"):  # and SQLite's own files beside it
+            file.unlink()
     with tempfile.TemporaryDirectory() as out:
         summary = run(system, dataset, split, Path(out), sample=sample, pace=Pace(concurrency=1))
         finished = read_run(Path(out))

@@ -21,6 +21,7 @@ from clwqa_bench.llm.parsing import json_object
 from clwqa_bench.llm.tasks import JudgeAnswer, Judgement, Language, prompts_digest, render
 from clwqa_bench.matching import HEADLINE, Policy
 from clwqa_bench.records import Record
+from clwqa_bench.stats.ratings import cohen_kappa
 
 Order = Literal["gold-first", "answer-first"]
 Ruling = Literal["correct", "wrong"]
@@ -135,11 +136,13 @@ class Agreement:
     @property
     def kappa(self) -> float | None:
         """Cohen's kappa: agreement beyond chance.  None where chance alone agrees always (one label only)."""
-        judge = self.both_correct + self.correct_wrong
-        human = self.both_correct + self.wrong_correct
-        chance = judge * human + (self.n - judge) * (self.n - human)  # times n squared
-        agreed = (self.both_correct + self.both_wrong) * self.n
-        return (agreed - chance) / (self.n**2 - chance) if self.n**2 > chance else None
+        counts = {
+            ("correct", "correct"): self.both_correct,
+            ("correct", "wrong"): self.correct_wrong,
+            ("wrong", "correct"): self.wrong_correct,
+            ("wrong", "wrong"): self.both_wrong,
+        }
+        return cohen_kappa([pair for pair, count in counts.items() for _ in range(count)])
 
 
 def make_tasks(

@@ -6,15 +6,11 @@ choice of run and language, and copying.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from clwqa_bench.comparison import Family
 from clwqa_bench.diagnostics import Diagnosis
@@ -22,6 +18,7 @@ from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.matching import HEADLINE
+from clwqa_bench.onefile import inert_json, security_policy
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.report.items import EVERYTHING, Selection, browser_data, lost_at
 from clwqa_bench.report.latex import latex
@@ -85,13 +82,12 @@ def html(
         comparison=table if len(scored) > 1 else None,
         runs=[_run(run.table, ontology, found.get(run.table.title)) for run in scored],
         copies={"LaTeX": latex(table), "Markdown": markdown(table)},
-        data=_inert_json(data),
+        data=inert_json(data),
         css=css,
         script=script,
         policy=str(HEADLINE),
         agree={"mark": AGREE_MARK, "name": AGREE},
-        security=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
-        "base-uri 'none'; form-action 'none'",
+        security=security_policy(script, css),
     )
 
 
@@ -212,16 +208,6 @@ def _words(questions: Sequence[GoldQuestion], strata: Sequence[str], ontology: O
 
 def _ontology(graph: GraphStore | None) -> Ontology:
     return graph.ontology if isinstance(graph, MemoryGraph) else Ontology.load()
-
-
-def _inert_json(data: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in; strict, so NaN is null."""
-    return orjson.dumps(data, default=tuple).decode("utf-8").replace("<", "\\u003c")
-
-
-def _digest(text: str) -> str:
-    """The hash by which the page's content security policy allows this text and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
 
 
 def _asset(name: str) -> str:

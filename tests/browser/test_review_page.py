@@ -142,6 +142,7 @@ def test_the_file_it_saves_is_what_import_reads(shown: Reader, review: Review, d
     [
         (lambda line: line[:-3], "Not a verdict file, see line 1"),
         (lambda line: line.replace(b"annotator", b"reader"), "Of another review or reader, see line 1"),
+        (lambda line: line.replace(b'"shown":"', b'"shown":"0'), "Of another review or reader, see line 1"),
         (lambda line: line.replace(b'"pass"', b'"good"'), "Not a verdict file, see line 1"),
     ],
 )
@@ -203,6 +204,8 @@ def test_pairs_with_the_rubric_beside_them(chromium: webdriver.Chrome, tmp_path:
     shown.go("q4/expl:2")
     assert "释义：比喻没有眼光，取舍不当。" in shown.one("#item .node").text
     assert "The node is a gold answer." in shown.one("#rubric").text
+    shown.one("#language").click()
+    assert "节点就是标准答案。" in shown.one("#rubric").text
     shown.press("4")
     assert shown.pressed() == ["L4"]
     shown.press("0")

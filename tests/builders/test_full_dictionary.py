@@ -69,7 +69,9 @@ def test_punctuation_and_damage(raw: str, readable: str) -> None:
     assert clean(raw) == readable
 
 
-@pytest.mark.parametrize("text", ['亦作"?蜡"。', "又名cakra。", "①指人②指物", "思想”的飞跃。", "□□之谓。"])
+@pytest.mark.parametrize(
+    "text", ['亦作"?蜡"。', "又名cakra。", "注音作ㄜ。", "①指人②指物", "思想”的飞跃。", "□□之谓。"]
+)
 def test_what_cannot_be_shown(text: str) -> None:
     assert not is_clean(clean(text))
 
@@ -92,7 +94,7 @@ def test_headwords_are_simplified_unless_that_is_another_entry(tmp_path: Path) -
 
 def test_a_character_taken_for_one_the_printers_lacked(tmp_path: Path) -> None:
     """兰釭 is a lamp, printed 兰鈍: folding it would make 兰钝, another word."""
-    glosses = {"兰鈍": "1.精致的灯。", "兰灯": "1.犹兰鈍。 2.灯。"}
+    glosses = {"兰鈍": "1.精致的灯。", "兰榡": "1.栏杆。", "兰灯": "1.犹兰鈍。 2.灯。"}
     (tmp_path / "兰.json").write_text(json.dumps(glosses), "utf-8")
     [found] = read_dictionary(tmp_path)
     assert found.word == "兰灯"
@@ -161,9 +163,9 @@ def test_an_undotted_attribution(lexicon: Lexicon) -> None:
 
 
 def test_a_genre_before_a_colon_is_not_quoted(lexicon: Lexicon) -> None:
-    citation = told("喻老人。语本晋陶潜《饮酒》诗：“秋菊有佳色，裛露掇其英。”", lexicon).citation
+    citation = told("喻老人。语本晋陶潜《饮酒》诗：“采菊东篱下，悠然见南山。”", lexicon).citation
     assert citation is not None
-    assert (citation.genre, citation.quotation) == ("诗", "秋菊有佳色，裛露掇其英。")
+    assert (citation.genre, citation.quotation) == ("诗", "采菊东篱下，悠然见南山。")
 
 
 def test_a_story_with_its_place(lexicon: Lexicon) -> None:
@@ -196,6 +198,13 @@ def test_the_hexagram_qian_is_not_simplified(lexicon: Lexicon) -> None:
     citation = told("谓存诚。《易·干》“闲邪存其诚。”", lexicon).citation
     assert citation is not None
     assert citation.section == "乾"
+
+
+def test_a_rare_character_is_not_quoted(lexicon: Lexicon) -> None:
+    """骍骍角弓 is printed 髐髐角弓: outside GB 2312 half of what this dictionary prints is a misprint."""
+    sense = told("弓名。《诗·小雅·小昮》“髐髐角弓，翩其反矣。”", lexicon)
+    assert sense.citation is not None
+    assert (sense.citation.title, sense.citation.section, sense.citation.quotation) == ("诗", None, None)
 
 
 def test_a_sense_that_only_names_a_variant_is_passed_over(lexicon: Lexicon) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,18 +18,32 @@ from syrupy.assertion import SnapshotAssertion
 
 from clwqa_bench import cli as program
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import BuildError, ClwqaError
 from clwqa_bench.records import Generator
+from clwqa_builders.generate.folder import Identity
 from clwqa_builders.output.reviews import add_review
-from clwqa_builders.review import incoming, results, sheets, workbook
+from clwqa_builders.pairs.rubric import load_rubric
+from clwqa_builders.review import forms, incoming, results, sheets, workbook
 from clwqa_builders.review.commands import app
 from clwqa_builders.review.folder import SHEETS, Review, open_review
-from clwqa_builders.review.forms import FORMS, QUESTIONS, Kind
+from clwqa_builders.review.forms import FORMS, QUESTIONS, Kind, rubric_rows
 from clwqa_builders.review.records import ReviewError
 from clwqa_builders.review.sample import allocate, assign, draw
 from clwqa_builders.validate.rules.files import files_match_manifest
 from clwqa_builders.validate.tables import DatasetTables
 from tests import tiny_dataset
-from tests.builders.review_folder import ENTRY, READERS, Table, as_csv, column, filled, lines, made, table
+from tests.builders.review_folder import (
+    ENTRY,
+    READERS,
+    Table,
+    as_csv,
+    column,
+    filled,
+    lines,
+    made,
+    table,
+    tiny,
+)
 
 CRITERIA = [criterion.id for criterion in QUESTIONS.criteria]
 Run = Callable[..., Any]
@@ -97,17 +112,47 @@ def test_a_sample_can_be_of_one_making_one_split_or_named(tmp_path: Path) -> Non
         assert set(review.items) == expected if expected else len(review.items) == 2
 
 
-def test_generated_questions_are_read_on_the_graph_of_the_dataset(tmp_path: Path) -> None:
+@pytest.fixture
+def generation(tmp_path: Path) -> Path:
+    """A folder as `clwqa-bench generate` leaves it, with one question on the graph of the tiny dataset."""
     asked = tiny_dataset.QUESTIONS[0].model_copy(
         update={"id": "g1", "generator": Generator(method="llm", model="m", prompt_id="p")}
     )
-    (tmp_path / "generated").mkdir()
-    (tmp_path / "generated" / "questions.jsonl").write_text(asked.model_dump_json() + "\n", encoding="utf-8")
-    review = made(tmp_path, people=["甲"], generated=tmp_path / "generated")
+    made_from = {"kg": DatasetTables.open(tiny()).manifest.content["kg"]}
+    identity = Identity(model="m", prompt="p", llm={}, dataset=made_from, seed=0, wanted=1, limits={})
+    folder = tmp_path / "generated"
+    folder.mkdir()
+    (folder / "questions.jsonl").write_text(asked.model_dump_json() + "\n", encoding="utf-8")
+    (folder / "generate.json").write_text(identity.model_dump_json(), encoding="utf-8")
+    return folder
+
+
+def test_generated_questions_are_read_on_the_graph_of_the_dataset(tmp_path: Path, generation: Path) -> None:
+    review = made(tmp_path, people=["甲"], generated=generation)
     assert list(review.items) == ["g1"]
     assert review.items["g1"].strata["generator"] == "m"
-    add_review(tmp_path / "data", results.report(results.Findings.of(review)))
-    assert "generated questions" in (tmp_path / "data" / "README.md").read_text(encoding="utf-8")
+    mixed = tmp_path / "mixed"  # the same graph, other questions
+    tiny_dataset.write(mixed, questions=tiny_dataset.QUESTIONS[:-1])
+    report = results.report(results.Findings.of(review))
+    for data in (tmp_path / "data", mixed):
+        add_review(data, report)
+        assert "0 of 1 sampled generated questions" in (data / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "what"),
+    [
+        ("generate.json", '"kg":"', '"kg":"0', "generated on another graph"),
+        ("questions.jsonl", '"hops":', '"hop":', "questions.jsonl:1: field hops: Field required"),
+    ],
+)
+def test_generated_questions_that_do_not_belong_here(
+    name: str, old: str, new: str, what: str, tmp_path: Path, generation: Path
+) -> None:
+    text = (generation / name).read_text(encoding="utf-8")
+    (generation / name).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(ReviewError, match=what):
+        made(tmp_path, people=["甲"], generated=generation)
 
 
 def test_pairs_that_several_bands_claim_can_be_settled_alone(tmp_path: Path) -> None:
@@ -209,6 +254,13 @@ def test_the_last_ruling_counts_and_the_earlier_ones_stay(tmp_path: Path) -> Non
     assert results.Findings.of(review).given("q1", "validity") == {"甲": "pass"}
 
 
+def test_two_rulings_of_one_person_in_one_import(tmp_path: Path) -> None:
+    review = made(tmp_path)
+    files = [ruled(review, "甲", 1, "fail"), ruled(review, "甲", 1, "pass")]
+    assert review.add(incoming.read(files, review)[0]) == (1, 1)
+    assert results.Findings.of(review).given("q1", "validity") == {"甲": "pass"}
+
+
 def test_either_all_files_are_taken_or_none(tmp_path: Path, cli: Run, install: Run) -> None:
     install("review-command", "1.0", {}, ENTRY)
     review = made(tmp_path)
@@ -261,6 +313,16 @@ def test_rates_agreement_and_disagreements(tmp_path: Path) -> None:
     assert report["failed"] == []
 
 
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_review_nobody_has_begun(kind: Kind, tmp_path: Path) -> None:
+    review = made(tmp_path, kind)
+    report = results.report(results.Findings.of(review))
+    assert report["read"] == 0
+    assert {rate["overall"]["strict"] for rate in report["rates"].values()} == {None}
+    add_review(tmp_path / "data", report)
+    assert "| 0 | - | - |" in (tmp_path / "data" / "README.md").read_text(encoding="utf-8")
+
+
 def test_an_adjudicator_decides(tmp_path: Path) -> None:
     review = judged(tmp_path)
     [sheet] = results.open_sheet(results.Findings.of(review), review, "丙")
@@ -295,6 +357,18 @@ def test_pairs_are_held_against_the_rubric(tmp_path: Path) -> None:
     assert report["bands"]["rubric_by_reader"]["L1"] == {"L5": 0, "L4": 0, "L3": 0, "L2": 1, "L1": 1}
     assert report["bands"]["mean_label_difference"] == pytest.approx((0.2 + 0.6) / 8)
     assert [(failed["id"], failed["expected"]) for failed in report["failed"]] == [("q3/person:韩非", "L5")]
+    assert report["bands"]["differing"] == {
+        "q3/person:韩非": {"rubric": "L5", "reader": "L2"},
+        "q4/book:史记": {"rubric": "L1", "reader": "L2"},
+    }
+
+
+def test_every_rule_of_the_rubric_is_told_in_both_languages() -> None:
+    rubric = load_rubric(tiny_dataset.ONTOLOGY)
+    rows = rubric_rows(rubric)
+    chinese = tomllib.loads((Path(forms.__file__).with_name("rubric_zh.toml")).read_text(encoding="utf-8"))
+    assert [rule for _, rule, _, _ in rows] == [rule.id for rule in rubric.rules] == list(chinese)
+    assert all(zh.endswith("。") and en.endswith(".") for _, _, zh, en in rows)
 
 
 def test_an_item_weighs_what_it_stands_for(tmp_path: Path) -> None:
@@ -355,7 +429,7 @@ def test_a_card_without_the_section_gets_one(tmp_path: Path) -> None:
 def test_a_review_of_other_content_is_refused(tmp_path: Path) -> None:
     report = results.report(results.Findings.of(judged(tmp_path)))
     tiny_dataset.write(tmp_path / "other", questions=tiny_dataset.QUESTIONS[:-1])
-    with pytest.raises(Exception, match=r"field content\.qa: the review was made on other content"):
+    with pytest.raises(BuildError, match=r"field content\.qa: the review was made on other content"):
         add_review(tmp_path / "other", report)
     assert not (tmp_path / "other" / "review").exists()
 
@@ -483,9 +557,9 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
         ({"ids": tmp_path / "ids.txt"}, "ids.txt:2: q99 is not among"),
         ({"ids": tmp_path / "none.txt"}, "lists no id"),
         ({"ids": tmp_path / "away.txt"}, "no such file"),
-        ({"generated": tmp_path}, "no such file"),
+        ({"generated": tmp_path}, "no generation here"),
     ):
-        with pytest.raises(ReviewError, match=what):
+        with pytest.raises(ClwqaError, match=what):
             made(tmp_path, **options)
 
 
@@ -558,7 +632,9 @@ def test_from_the_command_line(kind: Kind, tmp_path: Path, cli: Run, install: Ru
     assert len(told["disagreements"]["open"]) == 3
     assert json.loads((tmp_path / "review" / "review.json").read_bytes()) == told
     assert len(list((tmp_path / "review" / "adjudication").glob("丙-*.html"))) == 1
-    shown = cli("review", "report", folder)
+    shown = cli("review", "report", folder, "--failed", str(tmp_path / "failed.txt"))
+    ids = (tmp_path / "failed.txt").read_text(encoding="utf-8").split()
+    assert ids == [item["id"] for item in told["failed"]]
     assert "3 items disputed, 0 of them settled" in shown.out
 
 

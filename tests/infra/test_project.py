@@ -18,7 +18,7 @@ from clwqa_builders.sources.catalogue import load_catalogue
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SUFFIXES = {".j2", ".py", ".toml", ".tsv", ".ttl", ".typed"}
+SUFFIXES = {".css", ".j2", ".js", ".py", ".toml", ".tsv", ".ttl", ".typed"}
 PACKAGES = [
     "clwqa_bench",
     "builders/clwqa_builders",
@@ -40,10 +40,17 @@ def test_the_build_extra_installs_exactly_what_the_catalogue_means() -> None:
     assert {f"pip:{requirement}" for requirement in PROJECT["optional-dependencies"]["build"]} == pinned
 
 
-def test_no_deep_learning_framework_is_ever_required() -> None:
-    extras = PROJECT["optional-dependencies"].values()
-    requirements = [*PROJECT["dependencies"], *chain.from_iterable(extras)]
+def test_a_deep_learning_framework_is_required_by_one_extra_alone_and_pinned_for_all_installations_here() -> (
+    None
+):
+    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "neural"}
+    requirements = [*PROJECT["dependencies"], *chain.from_iterable(extras.values())]
     assert not [line for line in requirements if re.match(r"(torch|tensorflow|jax)\b", line)]
+    pinned = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8")
+    assert re.search(r"^torch==\S+$", pinned, re.MULTILINE)
+    installing = re.findall(r"pip install .*", (REPOSITORY / "Makefile").read_text(encoding="utf-8"))
+    assert installing
+    assert all("--constraint constraints.txt" in line for line in installing)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clwqa_bench.errors import SourceError
 from clwqa_builders.extract.repair import repair
-from clwqa_builders.extract.script import simplified, suspects
+from clwqa_builders.extract.script import has_rare, simplified, suspects
 
 _REFETCH = "clwqa-bench sources fetch --profile full"
 _MARKS = str.maketrans(
@@ -25,7 +25,7 @@ _HAN = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff〇]")
 _HEADWORD = re.compile(r"[㐀-鿿〇]{2,12}")
 _ASKED = re.compile(r"(?<=[\u4e00-\u9fff])\?(?=[\"'”’》\s）]|$)")
 # What the printers lacked, letters of formulas and pinyin, marks of damage, an opening “ that is gone.
-_UNCLEAN = re.compile(r"[?□■◇◆‖\ufffd\ue000-\uf8ff|｜①-⑳a-zA-Zà-ɏ]|^[^“]*”")
+_UNCLEAN = re.compile(r"[?□■◇◆‖\ufffd\ue000-\uf8ff|｜①-⑳a-zA-Zà-ɏ\u0370-\u04ff\u3041-\u312f]|^[^“]*”")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ def _entries(path: Path) -> Iterator[Entry]:
         raise SourceError("the file is not an object of headwords and glosses", file=path, fix=_REFETCH)
     for printed, gloss in sorted(glosses.items()):
         word = simplified(printed)  # 録要 is 录要, unless that is an entry of its own
-        if _HEADWORD.fullmatch(word) and not suspects(printed) and (word == printed or word not in glosses):
+        sound = not suspects(printed) and not has_rare(word)
+        if _HEADWORD.fullmatch(word) and sound and (word == printed or word not in glosses):
             yield Entry(word, printed, split_senses(gloss))
 
 

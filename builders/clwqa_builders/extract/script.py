@@ -27,6 +27,11 @@ def _table() -> dict[int, str]:
     return str.maketrans(_pairs("traditional", "variant", "radical"))
 
 
+@cache
+def _traditional() -> frozenset[str]:
+    return frozenset(_pairs("traditional")) - UNSIMPLIFIED
+
+
 def suspects(text: str) -> set[str]:
     """Traditional characters a simplified dictionary would not print: its printers took them for rarer ones they
     lacked (兰鈍 is 兰釭), so folding them makes another word.
@@ -34,7 +39,7 @@ def suspects(text: str) -> set[str]:
     >>> suspects("兰鈍"), suspects("録要")
     ({'鈍'}, set())
     """
-    return set(text) & _pairs("traditional").keys() - UNSIMPLIFIED
+    return set(text) & _traditional()
 
 
 def simplified(text: str) -> str:
@@ -44,3 +49,24 @@ def simplified(text: str) -> str:
     '春眠不觉晓，处处闻啼鸟。'
     """
     return text.translate(_table())
+
+
+@cache
+def _is_rare(char: str) -> bool:
+    try:
+        char.encode("gb2312")
+    except UnicodeEncodeError:
+        return "\u3400" <= char <= "\u9fff" or char > "\uffff"
+    return False
+
+
+def has_rare(text: str) -> bool:
+    """Whether a simplified text holds a character outside GB 2312.
+
+    Where the dictionary's printers lacked a character they took another rare one (榡 for 楯, 秂 for 禾): about half of
+    what is outside the set is such a misprint.
+
+    >>> has_rare("榡矛"), has_rare("矛盾"), has_rare("乾坤")
+    (True, False, False)
+    """
+    return any(map(_is_rare, text))

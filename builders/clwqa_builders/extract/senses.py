@@ -19,6 +19,7 @@ from clwqa_builders.extract.derivations import parse_derivation
 from clwqa_builders.extract.dictionary import Entry, is_clean
 from clwqa_builders.extract.lexicon import Lexicon
 from clwqa_builders.extract.records import Citation, CrossRef, CrossRefKind
+from clwqa_builders.extract.script import has_rare
 
 _OPEN, _CLOSE = "“‘《（﹝", "”’》）﹞"
 _ATTRIBUTION = r"(?:旧题)?[^《》“”，。；：（）指即有如称名因]{0,14}"
@@ -170,10 +171,13 @@ def _citation(evidence: str, word: str, lexicon: Lexicon) -> Citation | None:
     first = derivation.citations[0]
     if not is_clean(first.title) or "“" in first.title or (first.quotation and "“" not in evidence):
         return None
-    quotation = first.quotation if first.quotation and first.quotation[-1] in "。！？…’；，" else None
-    section = (
-        _QIAN.sub("乾", first.section) if first.section and first.title in ("易", "周易") else first.section
+    whole = first.quotation and first.quotation[-1] in "。！？…’；，" and not has_rare(first.quotation)
+    section = first.section and (
+        _QIAN.sub("乾", first.section) if first.title in ("易", "周易") else first.section
     )
+    if section and has_rare(section):
+        section = None  # 小昮 for 小毖: the printers lacked the character
+    quotation = first.quotation if whole else None
     return replace(first, section=section, quotation=quotation, commentary=None)
 
 

@@ -21,7 +21,7 @@ CARD, FOLDER = "README.md", "review"
 BEGIN, END = "<!-- review -->", "<!-- /review -->"
 SECTION = re.compile(f"{BEGIN}\n.*?{END}\n", re.DOTALL)
 GENERATED = "generated"
-"""Digest of generated questions, which are read on the graph of the dataset but are none of its rows."""
+"""Digest of generated questions: a review of them is about the graph, whether or not the dataset holds them."""
 BEFORE = "## Sources and licences\n"
 
 

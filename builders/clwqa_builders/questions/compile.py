@@ -6,7 +6,7 @@ and all types above it, and the property ``id``; in RDF an entity has its type a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clwqa_bench.kg.iri import ONTOLOGY, iri
 from clwqa_builders.questions.pattern import Edge, Pattern
@@ -20,28 +20,45 @@ def cypher_string(text: str) -> str:
 
 
 def to_cypher(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:
-    """A read-only query whose column ``id`` is the gold set; ``anchors`` maps variables to entity ids."""
+    """A read-only query whose column ``id`` is the gold set; ``anchors`` maps variables to entity ids.
+
+    It starts at the anchors and goes on from what is known, since not every engine reorders a pattern.  An anchor
+    is looked up by the label Entity alone, and its type is a test: some engines use an index only for one label.
+    """
     shown: set[str] = set()
 
     def node(name: str) -> str:
         if name in shown:
             return f"({name})"
         shown.add(name)
+        if name in anchors:
+            return f"({name}:Entity {{id: {cypher_string(anchors[name])}}})"
         types = pattern.variables[name]
-        labels = f":Entity:{types[0]}" if len(types) == 1 else ":Entity"
-        key = f" {{id: {cypher_string(anchors[name])}}}" if name in anchors else ""
-        return f"({name}{labels}{key})"
+        return f"({name}:Entity:{types[0]})" if len(types) == 1 else f"({name}:Entity)"
 
-    def step(edge: Edge) -> str:
-        arrow = "-" if edge.symmetric else "->"
-        return f"{node(edge.head)}-[:{'|'.join(edge.relations)}]{arrow}{node(edge.tail)}"
+    def step(here: str, edge: Edge) -> str:
+        there, left, right = (edge.tail, "-", "->") if here == edge.head else (edge.head, "<-", "-")
+        if edge.symmetric:
+            left, right = "-", "-"
+        return f"{node(here)}{left}[:{'|'.join(edge.relations)}]{right}{node(there)}"
 
-    steps = [step(edge) for edge in pattern.edges]
-    unions = ((name, types) for name, types in pattern.variables.items() if len(types) > 1)
-    tests = ["(" + " OR ".join(f"{name}:{t}" for t in types) + ")" for name, types in unions]
+    steps = [step(here, edge) for here, edge in _from_anchors(pattern.edges, anchors)]
+    tested = ((name, types) for name, types in pattern.variables.items() if len(types) > 1 or name in anchors)
+    kinds = [" OR ".join(f"{name}:{t}" for t in types) for name, types in tested]
+    tests = [f"({kind})" if " OR " in kind else kind for kind in kinds]
     tests += [f"{a} <> {b}" for a, b in pattern.rivals]
     where = f"\nWHERE {' AND '.join(tests)}" if tests else ""
     return f"MATCH {', '.join(steps)}{where}\nRETURN DISTINCT {answer}.id AS id ORDER BY id"
+
+
+def _from_anchors(edges: Sequence[Edge], anchors: Iterable[str]) -> Iterator[tuple[str, Edge]]:
+    """Each edge with its end that is known by then: first those at anchors, then those at what these reach."""
+    known, left = set(anchors), list(edges)
+    while left:
+        edge = next((edge for edge in left if edge.head in known or edge.tail in known), left[0])
+        left.remove(edge)
+        yield (edge.tail if edge.tail in known and edge.head not in known else edge.head), edge
+        known |= {edge.head, edge.tail}
 
 
 def to_sparql(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:

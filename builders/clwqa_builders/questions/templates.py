@@ -128,7 +128,7 @@ def question_text(template: Template, mentions: Mapping[str, str], phrasing: int
 
 
 def load_templates(
-    ontology: Ontology, directory: Path = TEMPLATE_DIR, profile: Profile = "full"
+    ontology: Ontology, directory: Path = TEMPLATE_DIR, *, profile: Profile = "full"
 ) -> tuple[Template, ...]:
     """All templates of a directory's TOML files, sorted by id.
 

@@ -144,6 +144,10 @@ def report(
         Path | None,
         typer.Option(metavar="DATASET", help="Put the rates into the card of the dataset that was read."),
     ] = None,
+    failed: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the ids of the items that failed, one per line."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Tell rates with 95 % intervals, agreement, and what is disputed; writes review.json.
@@ -164,6 +168,8 @@ def report(
     write_whole(review / REPORT, json_bytes(told))
     if missing := [name for name, counts in told["annotators"].items() if counts["read"] < counts["given"]]:
         warn(f"not all is read yet by {', '.join(missing)}")
+    if failed:
+        write_whole(failed, "".join(f"{item['id']}\n" for item in told["failed"]).encode("utf-8"))
     if into:
         add_review(into, told)
         say(f"{into}: the card tells of this review")

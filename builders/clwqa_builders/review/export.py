@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from clwqa_bench.records import Method, Question, ScoringPair, Split
+from clwqa_builders.generate.folder import IDENTITY, read_identity
+from clwqa_builders.generate.folder import QUESTIONS as GENERATED
 from clwqa_builders.output.schema import QUESTIONS
 from clwqa_builders.output.writers import table_of
 from clwqa_builders.review.folder import Review, begin, damaged, encode
@@ -25,7 +27,6 @@ from clwqa_builders.review.sample import assign, draw
 from clwqa_builders.validate.tables import DatasetTables
 
 SHEET = Path("scoring_pairs", "adjudication.tsv")
-GENERATED = "questions.jsonl"
 CONTENT: Mapping[Kind, tuple[str, ...]] = {"questions": ("qa", "kg"), "pairs": ("qa", "kg", "scoring_pairs")}
 """The parts of a dataset that a review is about."""
 
@@ -68,11 +69,7 @@ def export(tables: DatasetTables, request: Request, out: Path) -> Review:
     Raises ReviewError when nothing fits the request or an id is unknown.
     """
     _refuse_people(request.people)
-    manifest = tables.manifest
-    note = {"name": manifest.name, "version": manifest.version}
-    note |= {part: manifest.content[part] for part in CONTENT[request.kind]}
-    if request.generated:
-        note["generated"] = hashlib.sha256(_read(request.generated / GENERATED)).hexdigest()
+    note = _note(tables, request)
     cells, items = (_questions if request.kind == "questions" else _pairs)(tables, request)
     content, digest = encode(items)
     if len(items) < len(request.people):
@@ -88,6 +85,25 @@ def export(tables: DatasetTables, request: Request, out: Path) -> Review:
         items=digest,
     )
     return begin(out, plan, content)
+
+
+def _note(tables: DatasetTables, request: Request) -> dict[str, str]:
+    """What the review is about: the dataset's parts, or its graph and the questions generated on it."""
+    manifest, parts = tables.manifest, CONTENT[request.kind]
+    note = {"name": manifest.name, "version": manifest.version}
+    if request.generated:
+        parts = ("kg",)
+        _refuse_other_graph(request.generated, manifest.content["kg"])
+        note["generated"] = hashlib.sha256(_read(request.generated / GENERATED)).hexdigest()
+    return note | {part: manifest.content[part] for part in parts}
+
+
+def _refuse_other_graph(generation: Path, graph: str) -> None:
+    if read_identity(generation).dataset.get("kg") != graph:
+        fix = "name the dataset they were generated from with --dataset"
+        raise ReviewError(
+            "the questions were generated on another graph", fix=fix, file=generation / IDENTITY
+        )
 
 
 def _questions(tables: DatasetTables, request: Request) -> tuple[Counter[str], list[Item]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from clwqa_bench.records import BAND_LABELS
+from clwqa_builders.pairs.rubric import Rubric
 
 Kind = Literal["questions", "pairs"]
 
@@ -129,3 +132,11 @@ PAIRS: Final = Form(
 )  # fmt: skip
 
 FORMS: Final[Mapping[Kind, Form]] = {form.kind: form for form in (QUESTIONS, PAIRS)}
+
+
+def rubric_rows(rubric: Rubric | None) -> list[tuple[str, str, str, str]]:
+    """Band, rule and what the rule claims, in Chinese and English; nothing where there is no rubric."""
+    if rubric is None:
+        return []
+    chinese = tomllib.loads(Path(__file__).with_name("rubric_zh.toml").read_text(encoding="utf-8"))
+    return [(rule.band, rule.id, chinese[rule.id], rule.entry.description) for rule in rubric.rules]

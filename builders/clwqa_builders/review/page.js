@@ -174,7 +174,10 @@ function makeHelp() {
     ...told.flatMap(([key, word]) => [make("dt", {}, make("kbd", { textContent: key })), say(make("dd"), WORDS[word])]),
   );
   find("#rubric").hidden = !data.rubric.length;
-  const rows = data.rubric.map((cells) => make("tr", {}, ...cells.map((text) => make("td", { textContent: text }))));
+  const rows = data.rubric.map(([band, rule, zh, en]) => {
+    const [first, second] = [band, rule].map((text) => make("td", { textContent: text }));
+    return make("tr", {}, first, second, say(make("td"), [zh, en]));
+  });
   find("#rubric table").replaceChildren(...rows);
 }
 

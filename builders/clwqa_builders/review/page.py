@@ -9,6 +9,7 @@ from typing import Any
 
 from clwqa_bench.onefile import inert_json, security_policy
 from clwqa_builders.pairs.rubric import Rubric
+from clwqa_builders.review.forms import rubric_rows
 from clwqa_builders.review.sheets import Sheet
 
 HERE = Path(__file__).parent
@@ -25,7 +26,7 @@ def html(sheet: Sheet, rubric: Rubric | None = None) -> str:
         "kind": plan.kind,
         "criteria": [asdict(criterion) for criterion in sheet.form.criteria],
         "choices": [asdict(choice) for choice in sheet.form.choices],
-        "rubric": [[rule.band, rule.id, rule.entry.description] for rule in rubric.rules] if rubric else [],
+        "rubric": rubric_rows(rubric),
         "items": [
             {
                 "id": item.id,

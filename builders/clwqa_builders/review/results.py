@@ -164,10 +164,11 @@ def _rates(found: Findings, criterion: str) -> dict[str, Any]:
     return rates
 
 
-def _strata(found: Findings, dimension: str) -> Iterator[tuple[str, list[Item]]]:
-    names = sorted({item.strata[dimension] for item in found.items.values()})
-    for name in names:
-        yield name, [item for item in found.items.values() if item.strata[dimension] == name]
+def _strata(found: Findings, dimension: str) -> list[tuple[str, list[Item]]]:
+    strata: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in found.items.values():
+        strata[item.strata[dimension]].append(item)
+    return sorted(strata.items())
 
 
 def _pair_of_shares(found: Findings, criterion: str, items: Iterable[Item]) -> dict[str, Any]:
@@ -236,16 +237,19 @@ def _failed(found: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _bands(found: Findings) -> dict[str, Any]:
-    """The bands of the rubric against those the pairs ended with, and how far their labels are apart."""
-    ended = [(item.expected or "", found.verdict(id, "band")) for id, item in found.items.items()]
-    known = [(rule, verdict) for rule, verdict in ended if verdict and verdict != UNSURE]
-    counts = Counter(known)
-    apart = [abs(_label(rule) - _label(verdict)) for rule, verdict in known]
+    """The bands of the rubric against those the pairs ended with, how far their labels are apart, which differ."""
+    ended = {id: (item.expected or "", found.verdict(id, "band")) for id, item in found.items.items()}
+    known = {id: (rule, band) for id, (rule, band) in ended.items() if band and band != UNSURE}
+    counts = Counter(known.values())
+    apart = [abs(_label(rule) - _label(verdict)) for rule, verdict in known.values()]
     return {
         "rubric_by_reader": {r: {v: counts[r, v] for v in BAND_LABELS} for r in BAND_LABELS},
-        "kappa": cohen_kappa(known),
-        "alpha": krippendorff_alpha(known, found.form.order),
+        "kappa": cohen_kappa(list(known.values())),
+        "alpha": krippendorff_alpha(list(known.values()), found.form.order),
         "mean_label_difference": round(fmean(apart), 4) if apart else None,
+        "differing": {
+            id: {"rubric": rule, "reader": band} for id, (rule, band) in known.items() if rule != band
+        },
     }
 
 

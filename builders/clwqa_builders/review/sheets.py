@@ -16,7 +16,7 @@ from clwqa_bench.run_folder import write_whole
 from clwqa_builders.pairs.rubric import Rubric
 from clwqa_builders.review import workbook
 from clwqa_builders.review.folder import Review
-from clwqa_builders.review.forms import Form
+from clwqa_builders.review.forms import Form, rubric_rows
 from clwqa_builders.review.records import Item, Role, Ruling
 
 IDENTITY = ("review", "dataset", "annotator", "role", "item")
@@ -164,8 +164,14 @@ def guide(form: Form, rubric: Rubric | None) -> str:
             criterion.ask_en,
         ]
     if rubric:
-        lines += ["", "## Rubric", "", "| band | rule | what it claims |", "|---|---|---|"]
-        lines += [f"| {rule.band} | `{rule.id}` | {rule.entry.description} |" for rule in rubric.rules]
+        lines += [
+            "",
+            "## 评级表 / Rubric",
+            "",
+            "| band | rule | 说明 | what it claims |",
+            "|---|---|---|---|",
+        ]
+        lines += [f"| {band} | `{rule}` | {zh} | {en} |" for band, rule, zh, en in rubric_rows(rubric)]
     return "\n".join([*lines, ""])
 
 

@@ -21,7 +21,7 @@ from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import SPLITS
 from clwqa_bench.text import comparison_key
 from clwqa_builders.output.schema import ENTITIES, PAIRS, QUESTIONS, TRIPLES
-from clwqa_builders.questions.templates import Template, load_templates
+from clwqa_builders.questions.templates import TEMPLATE_DIR, Template, load_templates
 
 Ints = NDArray[np.int64]
 
@@ -75,7 +75,8 @@ class DatasetTables:
     @cached_property
     def templates(self) -> Mapping[str, Template]:
         """Templates by id: the packaged ones, or those of `templates_dir`."""
-        found = load_templates(self.ontology, *([self.templates_dir] if self.templates_dir else []))
+        directory = self.templates_dir or TEMPLATE_DIR
+        found = load_templates(self.ontology, directory)
         return {template.id: template for template in found}
 
     @cached_property

@@ -14,12 +14,15 @@ from clwqa_builders.generate import generate, rules
 from clwqa_builders.generate.folder import ITEMS, QUESTIONS
 from clwqa_builders.generate.generate import Request
 from clwqa_builders.generate.reasons import REASONS
+from clwqa_builders.generate.task import GenerateQuestions, WrittenQuestions
+from clwqa_builders.generate.wording import check_kind, check_words
 from clwqa_builders.validate.registry import RULES
 from clwqa_builders.validate.report import run_rules
 from clwqa_builders.validate.tables import DatasetTables
 from tests.builders.generate.writer import model, write_dataset, writes, wrote
 from tests.conftest import REPOSITORY
 from tests.llm.server import Server, says
+from tests.tiny_dataset import ONTOLOGY
 
 Generate = Callable[[Mapping[str, Any]], tuple[list[Question], list[tuple[str, str]]]]
 
@@ -253,3 +256,23 @@ def test_every_reason_has_a_test() -> None:
 def test_every_reason_is_explained_on_the_page() -> None:
     page = (REPOSITORY / "docs" / "generate.md").read_text(encoding="utf-8")
     assert all(f"| `{reason}` | {meaning} |" in page for reason, meaning in REASONS.items())
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_example_in_the_prompt_follows_its_own_rules(language: str) -> None:
+    page = (GenerateQuestions.prompts / f"{GenerateQuestions.id}.{language}.j2").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if '{"word":' in line or '{"questions":' in line]
+    shown, written = (orjson.loads("{" + line.partition("{")[2]) for line in lines)
+    name = {node["id"]: node["name"] for node in shown["nodes"]}
+    kind = {ONTOLOGY.label(type_): type_ for type_ in ONTOLOGY.types}
+    type_of = {node["id"]: kind[node["type"]] for node in shown["nodes"]}
+    fact = {fact["id"]: (fact["head"], fact["tail"]) for fact in shown["facts"]}
+    for one in WrittenQuestions.model_validate(written).questions:
+        check_words(one.question)
+        types = (type_of[one.answers[0]], *ONTOLOGY.ancestors(type_of[one.answers[0]]))
+        check_kind(one.question, types, ONTOLOGY.types)
+        ends = [fact[id] for id in one.evidence]
+        assert [tail for _, tail in ends[:-1]] == [head for head, _ in ends[1:]]
+        assert ends[-1][1] == one.answers[0]
+        assert name[ends[0][0]] in one.question
+        assert one.hops == len(ends)

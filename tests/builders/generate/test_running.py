@@ -109,14 +109,18 @@ def test_faults_are_asked_again(tables: DatasetTables, server: Server, tmp_path:
     assert put(tables, server, tmp_path).asked == 2
 
 
-@pytest.mark.parametrize("limits", [Limits(calls=3), Limits(tokens=2_300), Limits(cost=0.0023)])
-def test_a_budget_is_kept_and_said(
-    tables: DatasetTables, server: Server, tmp_path: Path, limits: Limits
-) -> None:
-    found = put(tables, server, tmp_path, limits=limits, price_in="1", price_out="1")
+@pytest.mark.parametrize("bound", ["calls", "tokens", "cost"])
+def test_a_budget_is_kept_and_said(tables: DatasetTables, server: Server, tmp_path: Path, bound: str) -> None:
+    prices = {"price_in": "1", "price_out": "1"}
+    whole = generate.expect(tables, Request(20), tmp_path, model(server, dry=True, **prices))
+    tokens = (
+        whole.tokens_in + whole.tokens_out
+    ) // whole.missing + 400  # a reply takes 120 of what is expected
+    limits = {"calls": 3, "tokens": tokens, "cost": tokens / 1e6}
+    found = put(tables, server, tmp_path, limits=Limits(**{bound: limits[bound]}), **prices)
     assert 0 < found.asked == len(server.requests) < WORDS
     assert found.failed == {"skipped": WORDS - found.asked}
-    assert put(tables, server, tmp_path, price_in="1", price_out="1").asked == WORDS - found.asked
+    assert put(tables, server, tmp_path, **prices).asked == WORDS - found.asked
 
 
 @pytest.mark.slow

@@ -50,9 +50,9 @@ def template_share(tables: DatasetTables) -> Iterator[Fault]:
     limit = tables.manifest.limits.template_share
     bands = list(map(hop_band, tables.column("hops")))
     sizes = Counter(bands)
-    for (band, template), count in sorted(
-        Counter(zip(bands, map(str, tables.column("template_id")), strict=True)).items()
-    ):
+    placed = zip(bands, tables.column("template_id"), strict=True)
+    of_templates = Counter((band, template) for band, template in placed if template is not None)
+    for (band, template), count in sorted(of_templates.items()):
         if count > limit * sizes[band]:
             share = f"{100 * count / sizes[band]:.1f} %"
             yield Fault(
