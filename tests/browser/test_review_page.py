@@ -107,10 +107,32 @@ def test_a_reload_keeps_what_was_said(shown: Reader) -> None:
     shown.press("1", "1", "1", "1", Keys.ARROW_RIGHT, "2", "c")
     shown.press("待查")
     shown.driver.refresh()
+    shown.until("at.item === 1 && Object.keys(rulings).length === 2")
     assert shown.one("#number").get_attribute("value") == "2"
     assert shown.pressed() == ["minor"]
     assert shown.one("#comment").get_attribute("value") == "待查"
     assert shown.one("#done").text.startswith("1 / 7")
+
+
+def test_two_windows_do_not_undo_each_other(shown: Reader) -> None:
+    first = shown.driver.current_window_handle
+    address = shown.driver.current_url
+    shown.driver.switch_to.new_window("window")
+    shown.driver.get(address)
+    second = shown.driver.current_window_handle
+    try:
+        shown.driver.switch_to.window(first)
+        shown.press("1")
+        shown.driver.switch_to.window(second)
+        shown.press(Keys.ARROW_RIGHT, "2")
+        shown.until("Object.keys(rulings).length === 2")
+        shown.driver.refresh()
+        shown.until("Object.keys(rulings).length === 2")
+        assert shown.pressed() == ["minor"]
+    finally:
+        shown.driver.switch_to.window(second)
+        shown.driver.close()
+        shown.driver.switch_to.window(first)
 
 
 def test_the_file_it_saves_is_what_import_reads(shown: Reader, review: Review, downloads: Path) -> None:

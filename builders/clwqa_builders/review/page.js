@@ -60,14 +60,21 @@ const nameTheme = () => say(find("#theme span"), isDark() ? ["浅色", "Light"] 
 
 let rulings = {}; // by item: { verdicts: { criterion: code }, comment }
 const at = { item: 0, criterion: 0 };
+let touched = false; // whether the reader has done anything on this page yet
 
 const given = (id) => rulings[id] ?? { verdicts: {}, comment: "" };
 const complete = (id) => data.criteria.every((criterion) => given(id).verdicts[criterion.id]);
 const current = () => data.items[at.item];
 
-function keep() {
+// Each item has an entry of its own, written only when its reader acts: a page that opens while another one, or its own
+// former self in a browser under load, is still writing can then lose nothing.
+
+const entry = (id) => `${STORE} ${id}`;
+
+function keep(key, value) {
+  touched = true;
   try {
-    localStorage.setItem(STORE, JSON.stringify({ rulings, at: at.item }));
+    localStorage.setItem(key, JSON.stringify(value));
   } catch {
     tell(WORDS.noStore);
   }
@@ -75,9 +82,10 @@ function keep() {
 
 function remember() {
   try {
-    const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-    rulings = kept.rulings ?? {};
-    at.item = Math.min(kept.at ?? 0, data.items.length - 1);
+    const kept = (key) => JSON.parse(localStorage.getItem(key));
+    const known = data.items.map(({ id }) => [id, kept(entry(id))]).filter(([, ruling]) => ruling);
+    rulings = { ...rulings, ...Object.fromEntries(known) };
+    if (!touched) at.item = Math.min(kept(STORE) ?? 0, data.items.length - 1);
   } catch {
     tell(WORDS.noStore);
   }
@@ -94,7 +102,7 @@ function rule(criterion, code) {
   const { verdicts, comment } = given(id);
   rulings[id] = { verdicts: { ...verdicts, [data.criteria[criterion].id]: code }, comment };
   at.criterion = Math.min(criterion + 1, data.criteria.length - 1);
-  keep();
+  keep(entry(id), rulings[id]);
   drawCriteria();
   drawProgress();
 }
@@ -102,7 +110,7 @@ function rule(criterion, code) {
 function remark(text) {
   const { id } = current();
   rulings[id] = { verdicts: given(id).verdicts, comment: text };
-  keep();
+  keep(entry(id), rulings[id]);
 }
 
 // ---------------------------------------------------------------- drawing
@@ -183,14 +191,19 @@ function makeHelp() {
 
 // ---------------------------------------------------------------- going about
 
+function show() {
+  const { verdicts } = given(current().id);
+  at.criterion = Math.max(0, data.criteria.findIndex((criterion) => !verdicts[criterion.id]));
+  drawItem();
+  drawCriteria();
+  drawProgress();
+}
+
 function go(place) {
   if (!(place >= 0 && place < data.items.length)) return;
   at.item = place;
-  const { verdicts } = given(current().id);
-  at.criterion = Math.max(0, data.criteria.findIndex((criterion) => !verdicts[criterion.id]));
-  keep();
-  drawItem();
-  drawCriteria();
+  keep(STORE, place);
+  show();
 }
 
 function goOpen() {
@@ -261,9 +274,8 @@ async function load(file) {
     const lines = (await file.text()).split("\n").map((line, place) => [line, place + 1]);
     const read = lines.filter(([line]) => line.trim()).map(([line, number]) => readLine(line, number));
     rulings = { ...rulings, ...Object.fromEntries(read) };
-    keep();
-    go(at.item);
-    drawProgress();
+    for (const [id, ruling] of read) keep(entry(id), ruling);
+    show();
     tell(WORDS.loaded, read.length);
   } catch (problem) {
     if (!problem.words) throw problem;
@@ -284,10 +296,15 @@ find("#theme").addEventListener("click", () => {
   nameTheme();
 });
 
+addEventListener("storage", (event) => {
+  if (!event.key?.startsWith(STORE)) return;
+  remember();
+  show();
+});
+
 remember();
 makeCriteria();
 makeHelp();
 nameTheme();
-drawProgress();
-go(at.item);
+show();
 speak(language);
