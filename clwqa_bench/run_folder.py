@@ -21,8 +21,6 @@ from clwqa_bench.predictions import Prediction, RunManifest, Status
 from clwqa_bench.records import Record
 from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, read_manifest, read_run
 
-"""The former lines of questions that were asked again, so that nobody can draw until it fits unseen."""
-
 RETRYABLE: Final[frozenset[Status]] = frozenset({"error", "timeout", "skipped"})
 """What says nothing of the answer a system would give: a fault, too little time, a budget used up."""
 

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from clwqa_bench import cli as program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# No test is timed: a busy machine is no fault of the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,10 @@ class Gazetteer:
                 return Mention(name, start, bearers, marked=False) if name not in self._common else None
         return None
 
+    def read(self) -> None:
+        """Read the passages of the graph now, so that this is no part of the time of the first question."""
+        _ = self._passages
+
     @cached_property
     def _passages(self) -> Passages:
         return Passages.of(self._graph)

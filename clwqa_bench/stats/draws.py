@@ -17,9 +17,8 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ from threadpoolctl import threadpool_limits
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = tuple[IntArray, FloatArray]  # clusters (m,), their sums (m, k)
-ItemT = TypeVar("ItemT")
 
 SPARSE = 6  # a block on fewer than one in so many clusters is multiplied with those alone
 _CELLS = 2**18  # entries of one piece: 2 MB of float64, which stays in cache
@@ -114,7 +112,7 @@ class Draws(ABC):
             stack.begin(self.number)
         # Small products: handing each to several threads costs more than it saves, on busy cores far more.
         with threadpool_limits(limits=1, user_api="blas"):
-            for where, entries in _ahead(self.pieces()):
+            for where, entries in self.pieces():
                 for stack in stacks.values():
                     stack.multiply(where, entries)
         return (stack.totals[rows] for stack, rows in places)
@@ -146,15 +144,6 @@ class Flips(Draws):
         words = rng.integers(2**64, size=(rows, -(-self.clusters // 64)), dtype=np.uint64)
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=self.clusters)
         return np.ascontiguousarray(1.0 - 2.0 * bits.T)
-
-
-def _ahead(items: Iterator[ItemT]) -> Iterator[ItemT]:
-    """The same items in the same order, each made by another thread while the one before it is in use."""
-    with ThreadPoolExecutor(1) as other:
-        coming = other.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = other.submit(next, items, None)
-            yield item
 
 
 def _on_grid(column: FloatArray, clusters: int) -> FloatArray:

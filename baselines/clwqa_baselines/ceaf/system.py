@@ -28,6 +28,7 @@ from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, ret
 from clwqa_baselines.replies import failed
 from clwqa_bench.kg.protocol import Path
 from clwqa_bench.linking import Gazetteer, open_linker
+from clwqa_bench.llm.lexical import Lexical
 from clwqa_bench.llm.tasks import AnswerFromEvidence, Constraints, ExtractConstraints
 from clwqa_bench.predictions import EvidencePath, Flag, Label, Prediction, Status, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
@@ -67,9 +68,14 @@ class Ceaf(System):
         self._retrieve = partial(retrieve, graph=self._graph, types=self._types, cap=config.cap)
 
     def _gazetteer(self, resources: Resources) -> Gazetteer:
-        """That of the linker, which has read the passages, if the run needs the linker anyway."""
-        shared = self.config.ranker == "cheap"
-        return open_linker(resources).gazetteer if shared else Gazetteer(resources.kg)
+        """That of the linker if the run needs the linker anyway, so that passages are read once; read by now."""
+        lexical = isinstance(resources.llm, Lexical)
+        self._linker = (
+            open_linker(resources) if lexical or self.config.ranker in ("cheap", "cascade") else None
+        )
+        gazetteer = self._linker.gazetteer if self._linker else Gazetteer(resources.kg)
+        gazetteer.read()
+        return gazetteer
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         if "evidence" in ctx.oracle:

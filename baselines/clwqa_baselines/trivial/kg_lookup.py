@@ -37,6 +37,7 @@ class KgLookup(System):
 
     def prepare(self, resources: Resources) -> None:
         self._gazetteer = Gazetteer(resources.kg, similar=self.config.similarity)
+        self._gazetteer.read()
         self._label_of = resources.ontology.label
         self._frequency: Counter[str] = Counter()
         for signature in resources.kg.schema().signatures:
