@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ pytest.importorskip("torch")
 
 from clwqa_bench.llm.local import generation, prompting, weights
 from clwqa_bench.llm.local.backend import LocalModel, open_local
-from clwqa_bench.llm.local.constraint import ITEMS, bounded
+from clwqa_bench.llm.local.constraint import ITEMS, NUMBER, PROSE, bounded
 from clwqa_bench.llm.local.generation import End, Row, Writer
 from clwqa_bench.llm.parsing import read
 from clwqa_bench.llm.protocol import Limits, LLMError, Options, Reply
@@ -134,6 +137,24 @@ def test_as_many_at_a_time_as_set(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert max(sizes) == 3
 
 
+def test_closing_while_replies_are_written_is_quiet(folder: Path) -> None:
+    """As after an interrupt: whoever waits is let go, and the loop has nothing to complain of."""
+    llm = opened(folder, batch=1, max_tokens=4000)
+    complaints: list[dict[str, Any]] = []
+
+    async def close_early() -> list[Any]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
+        asked = [asyncio.create_task(llm.do(task)) for task in TASKS]
+        while not llm.options.activity.in_flight:
+            await asyncio.sleep(0)
+        await llm.close()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    left = asyncio.run(close_early())
+    assert [type(outcome) for outcome in left] == [asyncio.CancelledError] * len(TASKS)
+    assert not complaints
+
+
 # ---------------------------------------------------------------------- constraint
 
 
@@ -160,6 +181,22 @@ def test_bounds_are_for_what_has_none() -> None:
     anchors = schema["properties"]["anchors"]
     assert anchors["maxItems"] == ITEMS
     assert anchors["items"]["properties"]["elements"]["items"] == {"type": "string", "enum": list(LABELS)}
+
+
+def test_every_choice_is_bounded() -> None:
+    schema = {
+        "anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}, {"type": "null"}]
+    }
+    numbers, text, nothing = bounded(schema, 400)["anyOf"]
+    assert (numbers["maxItems"], numbers["items"]["maximum"]) == (ITEMS, NUMBER)
+    assert (text["maxLength"], nothing) == (400 // PROSE, {"type": "null"})
+
+
+@pytest.mark.parametrize("part", [{"type": "array"}, {"$ref": "#/$defs/Thing"}, {}])
+def test_what_has_no_bounds_is_named(part: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="cannot be bounded") as error:
+        bounded({"type": "object", "properties": {"field": part}}, 400)
+    assert str(part) in str(error.value)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
@@ -229,6 +266,29 @@ def test_one_that_nobody_waits_for_any_more_makes_room(folder: Path) -> None:
         return reply
 
     assert asyncio.run(leave_and_ask_again()).usage.tokens_out < 20
+
+
+def test_one_that_nobody_waits_for_is_not_begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+    begin = Row.begin
+
+    def watched(row: Row) -> None:
+        begun.append(row.kind)
+        begin(row)
+
+    monkeypatch.setattr(Row, "begin", watched)
+    llm = opened(folder, batch=1, max_tokens=20, constrained=False)
+
+    async def leave_while_waiting() -> None:
+        first, second, third = (asyncio.create_task(llm.do(task)) for task in TASKS[1:])
+        while llm.options.activity.in_flight < 3:
+            await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(first, third)
+        await llm.close()
+
+    asyncio.run(leave_while_waiting())
+    assert begun == [TASKS[1].id, TASKS[3].id]
 
 
 def test_a_prompt_longer_than_the_model_reads_is_an_error(folder: Path) -> None:
@@ -361,6 +421,35 @@ def test_a_folder_that_is_not_whole_is_named(
     with pytest.raises(LLMError, match=what) as error:
         opened(folder)
     assert str(folder) in str(error.value.file)
+
+
+def test_a_vocabulary_that_does_not_fit_its_merges_is_an_error(tmp_path: Path) -> None:
+    file = tiny.save(tmp_path / "tiny") / "tokenizer.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["model"]["merges"].append(["no such", "tokens"])
+    file.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(LLMError, match=r"tokenizer cannot be read: .*out of vocabulary"):
+        opened(file.parent)
+
+
+def test_a_folder_is_hashed_again_only_if_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny.save(tmp_path / "tiny")
+    revision = weights.find(str(folder)).revision
+    hashed: list[str] = []
+    digest = hashlib.file_digest
+
+    def watched(file: BufferedReader, kind: str) -> object:
+        hashed.append(Path(file.name).name)
+        return digest(file, kind)
+
+    monkeypatch.setattr(hashlib, "file_digest", watched)
+    assert (weights.find(str(folder)).revision, hashed) == (revision, [])
+    with (folder / "config.json").open("a", encoding="utf-8") as config:
+        config.write("\n")
+    assert weights.find(str(folder)).revision != revision
+    assert hashed == ["config.json"]
 
 
 def test_weights_that_are_missing_are_not_made_up(tmp_path: Path) -> None:

@@ -63,6 +63,9 @@ class Setting:
         return Model(spec, replace(self.options, settings={}) if spec == LEXICAL else self.options)
 
 
+NOT_ASKED = "not asked for (--only)"
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A row of a table before it has figures."""
@@ -90,8 +93,10 @@ def plan(
     Raises ExperimentError when none is left, PluginError and SettingError as `load_system` does, LLMError for a
     language model that cannot be used.
     """
-    variants, left_out = [], {}
-    for variant in _chosen(experiment, only, added):
+    chosen = list(_chosen(experiment, only, added))
+    left_out = {variant.label: NOT_ASKED for variant in experiment.variants if variant not in chosen}
+    variants = []
+    for variant in chosen:
         if why := _obstacle(variant, setting.given):
             left_out[variant.label] = why
         else:
@@ -101,7 +106,14 @@ def plan(
         raise ExperimentError(
             f"no row of {experiment.name!r} can be made ({listed})", fix="install or name what is missing"
         )
-    rows = {row.folder: row for row in _rows(variants, setting)}  # one that asks no model is the same for all
+    rows: dict[Path, Planned] = {}
+    for row in _rows(variants, setting):
+        same = rows.setdefault(row.folder, row)  # one that asks no model is the same for all models
+        if same.variant != row.variant:
+            raise ExperimentError(
+                f"the rows {same.variant.label!r} and {row.variant.label!r} are one and the same run",
+                fix="name a scorer of its own for each",
+            )
     return Plan(experiment, tuple(rows.values()), left_out)
 
 

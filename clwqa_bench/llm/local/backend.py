@@ -129,7 +129,7 @@ class LocalModel:
     async def close(self) -> None:
         """See `LLM.close`."""
         if not self.options.dry:
-            self._desk.close()
+            await self._desk.close()
         if self._cache:
             self._cache.close()
 
@@ -188,13 +188,13 @@ class LocalModel:
         language, most = self.options.language, self._most(task)
         chat = bool(self._tokenizer.chat_template)
         prompt = prompting.encode(self._tokenizer, prompting.messages(task, language, chat=chat), language)
-        schema = bounded(task.output_schema(), most)
+        held = self.settings.constrained
         return Row(
             kind=task.id,
             prompt=prompt,
             max_tokens=most,
             timeout=self.settings.timeout,
-            constraint=self._grammars.begin(schema) if self.settings.constrained else None,
+            constraint=self._grammars.begin(bounded(task.output_schema(), most)) if held else None,
             is_complete=_has_object,
             future=asyncio.get_running_loop().create_future(),
         )

@@ -25,21 +25,30 @@ BOUNDS = (ITEMS, WORDS, NUMBER, PROSE)
 
 
 def bounded(schema: dict[str, Any], max_tokens: int) -> dict[str, Any]:
-    """A schema with bounds that let a reply end before so many tokens."""
+    """A schema with bounds that let a reply end before so many tokens.
+
+    References must have been replaced, as `Task.output_schema` does.  Raises ValueError for a part without bounds.
+    """
 
     def bound(node: dict[str, Any], words: int) -> dict[str, Any]:
+        if "anyOf" in node:
+            return node | {"anyOf": [bound(part, words) for part in node["anyOf"]]}
+        if "enum" in node or "const" in node:
+            return node
         match node.get("type"):
             case "object":
                 fields = {name: bound(field, words) for name, field in node.get("properties", {}).items()}
                 return node | {"properties": fields}
-            case "array":
+            case "array" if "items" in node:
                 return {"maxItems": ITEMS} | node | {"items": bound(node["items"], WORDS)}
-            case "string" if "enum" not in node:
+            case "string":
                 return {"maxLength": words} | node
             case "integer":
                 return {"minimum": 0, "maximum": NUMBER} | node
-            case _:
+            case "number" | "boolean" | "null":
                 return node
+            case _:
+                raise ValueError(f"a reply cannot be bounded by this part of its schema: {node}")
 
     return bound(schema, max_tokens // PROSE)
 

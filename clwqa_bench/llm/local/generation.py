@@ -256,7 +256,9 @@ class Desk:
 
     async def _go(self) -> None:
         loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self.writer.clear)  # of what was left when work was stopped
         while self._waiting or self._begun:
+            self._waiting = deque(row for row in self._waiting if not row.future.cancelled())
             room = min(self._most - len(self._begun), len(self._waiting))
             new = [self._waiting.popleft() for _ in range(room)]
             self._begun.update(new)
@@ -268,7 +270,7 @@ class Desk:
     def _stopped(self, work: asyncio.Task[None]) -> None:
         """If the work has failed or was cancelled, so has everything that waits for it."""
         error = None if work.cancelled() else work.exception()
-        if error is None and not self._begun:
+        if error is None and not work.cancelled():
             return
         for row in (*self._begun, *self._waiting):
             if error and not row.future.done():
@@ -276,8 +278,10 @@ class Desk:
             row.future.cancel()
         self._begun.clear()
         self._waiting.clear()
-        self._thread.submit(self.writer.clear)
 
-    def close(self) -> None:
-        """Let go of the thread."""
+    async def close(self) -> None:
+        """Stop the work, as after an interrupt, and let go of the thread."""
+        if self._work and not self._work.done():
+            self._work.cancel()
+            await asyncio.wait([self._work])
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -152,6 +153,13 @@ def _quantisation(folder: Path) -> str:
 
 
 def _sha256(path: Path) -> str:
+    about = path.stat()
+    return _digest(path.resolve(), about.st_size, about.st_mtime_ns)
+
+
+@cache
+def _digest(path: Path, size: int, modified: int) -> str:  # noqa: ARG001
+    """SHA-256 of a file, read once as long as its size and its time of modification (ns) stay the same."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -234,7 +242,7 @@ def load(source: Source, dtype: str, device: str, threads: int | None) -> tuple[
     with progress(f"loading {source.name}"):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - tokenizers raises no class of its own for a broken vocabulary
             raise LLMError(f"the tokenizer cannot be read: {_first(error)}", fix=fix, file=folder) from None
         if not tokenizer.is_fast:
             raise LLMError("the tokenizer has no tokenizer.json", fix=fix, file=folder)
