@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from clwqa_baselines.experiments.composition import NAME as COMPOSITION
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
-from clwqa_baselines.experiments.plan import Setting, SharedGraph, plan
+from clwqa_baselines.experiments.plan import NOT_ASKED, Setting, SharedGraph, plan
 from clwqa_baselines.experiments.plots import draw
 from clwqa_baselines.experiments.render import markdown
 from clwqa_baselines.experiments.session import Session, plot_of
@@ -70,6 +70,17 @@ def check(dataset: Path) -> Table:
     return table.model_copy(update={"rows": rows})
 
 
+def refuse_mixed(tables: Sequence[Table], out: Path) -> None:
+    """Raise BuildError for tables on other questions than the rest, or with rows that were not asked for."""
+    asked = {(table.sample, table.seed) for table in tables if table.name != COMPOSITION}
+    if len(asked) > 1:
+        raise BuildError("its tables are on different samples", fix="make them all with one sample", file=out)
+    for table in tables:
+        if NOT_ASKED in table.left_out.values():
+            fix = "make it without --only"
+            raise BuildError(f"the table {table.name!r} has only some of its rows", fix=fix, file=out)
+
+
 def filled(text: str) -> str:
     """The page with all its blocks made anew.  Raises BuildError for a block that nobody makes."""
 
@@ -93,6 +104,7 @@ def main(out: Path, name: str = "lexical", dataset: Path = DOCS.parent / "data" 
         raise BuildError(f"not finished: {', '.join(unfinished)}", fix="run the experiments to their end")
     if not tables:
         raise BuildError("no table here", fix="make them with `clwqa-bench experiment all`", file=out)
+    refuse_mixed(tables, out)
     RESULTS.mkdir(exist_ok=True)
     write(name, tables)
     for table in tables:

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from clwqa_baselines.ceaf.scorer.folder import read_description
 from clwqa_baselines.experiments.composition import NAME as COMPOSITION
 from clwqa_baselines.experiments.composition import PAPER, TITLE
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
@@ -108,6 +109,7 @@ def experiment(
     if system and not any(EXPERIMENTS[name].open for name in chosen if name != COMPOSITION):
         raise ExperimentError("no experiment here compares systems", fix="leave --system out", field="system")
     blanks = {"scorer": scorer, "scorer_no_elements": scorer_no_elements}
+    _refuse_other_kind(scorer, scorer_no_elements)
     options = Options(
         language=language or "zh",
         settings=running.key_values(llm_settings or (), "--llm-set"),
@@ -142,6 +144,22 @@ def experiment(
     if any(table.partial for table in tables):
         console.say("not all runs are finished: the same command goes on, with --retry also where it failed")
         raise typer.Exit(1)
+
+
+def _refuse_other_kind(scorer: Path | None, scorer_no_elements: Path | None) -> None:
+    """Raise ExperimentError for a scorer that was trained the other way, ScorerError if there is none."""
+    for option, folder, elements in (
+        ("scorer", scorer, True),
+        ("scorer-no-elements", scorer_no_elements, False),
+    ):
+        if folder is not None and read_description(folder).settings.elements is not elements:
+            way = "with" if elements else "without"
+            raise ExperimentError(
+                f"--{option} is for a node scorer trained {way} element embedding, and this one was not",
+                fix=f"train one: clwqa-bench train scorer {'' if elements else '--no-elements '}--out FOLDER",
+                file=folder,
+                field=option,
+            )
 
 
 def _perform(session: Session, names: Sequence[str], plans: Mapping[str, Plan], *, ask: bool) -> list[Table]:

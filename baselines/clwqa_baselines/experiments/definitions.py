@@ -152,7 +152,10 @@ ABLATION = Experiment(
         indicator("retention", "supporting path kept"),
     ),
     plot=Bars(("Hits@1", "F1 of means")),
-    notes=("A supporting path can be kept only where it was retrieved, which is not on the same questions in each row.", RANKER),
+    notes=(
+        "A supporting path can be kept only where it was retrieved, which is not on the same questions in each row.",
+        RANKER,
+    ),
     lexical=(LEXICAL,),
 )
 

@@ -11,6 +11,7 @@ import pytest
 
 from clwqa_baselines.experiments.composition import composition
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
+from clwqa_baselines.experiments.plan import NOT_ASKED
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import BuildError
 from tests.conftest import REPOSITORY
@@ -41,12 +42,22 @@ def test_every_experiment_is_shown(script: ModuleType) -> None:
     kept = {table.name: table for table in script.read("lexical")}
     assert set(kept) == set(script.NAMES)
     assert not any(table.partial for table in kept.values())
+    assert {table.sample for table in kept.values()} == {None}, "the page shows the whole test split"
     assert all(kept[name].rows for name in EXPERIMENTS)
 
 
 def test_all_tables_of_the_page_are_of_one_dataset(script: ModuleType) -> None:
-    tables = [table for name in ("lexical", "local", "check") for table in script.read(name)]
+    tables = [table for name in ("lexical", "scorer", "local", "check") for table in script.read(name)]
     assert len({(table.dataset.content, table.dataset.graph, table.suite) for table in tables}) == 1
+
+
+def test_tables_on_other_questions_than_the_rest_are_refused(script: ModuleType, tmp_path: Path) -> None:
+    main, hops = (table for table in script.read("lexical") if table.name in ("main", "hops"))
+    script.refuse_mixed([main, hops], tmp_path)
+    with pytest.raises(BuildError, match="different samples"):
+        script.refuse_mixed([main, hops.model_copy(update={"sample": 200})], tmp_path)
+    with pytest.raises(BuildError, match="'hops' has only some of its rows"):
+        script.refuse_mixed([main, hops.model_copy(update={"left_out": {"CoT": NOT_ASKED}})], tmp_path)
 
 
 def test_a_block_that_nobody_makes_is_named(script: ModuleType) -> None:

@@ -30,7 +30,7 @@ def train_scorer(dataset: Dataset, encoder: str, settings: ScorerSettings, out: 
     """
     require_torch()
     from clwqa_baselines.ceaf.scorer.model import Trained
-    from clwqa_baselines.ceaf.scorer.training import Checkpoint, prepared, train
+    from clwqa_baselines.ceaf.scorer.training import Checkpoint, prepared, repeatable, train
 
     folder.refuse_existing(out)
     ontology = Ontology.load(dataset.root / "ontology.ttl")
@@ -40,7 +40,8 @@ def train_scorer(dataset: Dataset, encoder: str, settings: ScorerSettings, out: 
     said = {"encoder": reads.digest, "pairs": note.pairs, "ontology": list(ontology.types)}
     work = out.with_name(f"{out.name}.training")
     checkpoint = Checkpoint(work / CHECKPOINT, said | settings.model_dump(mode="json"))
-    with console.progress(f"training on {len(learn.pairs):,} pairs", settings.epochs) as bar:
+    progress = console.progress(f"training on {len(learn.pairs):,} pairs", settings.epochs)
+    with progress as bar, repeatable(settings.threads):
         course = train(model, reads, learn, check, settings, checkpoint, bar)
     trained = Trained(settings, model, reads)
     figures = {"validation": measured(trained, check)}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,6 @@ from clwqa_baselines.ceaf.scorer.model import AT_ONCE, Hidden, NodeScorer, Read,
 from clwqa_baselines.ceaf.scorer.settings import ScorerSettings
 from clwqa_baselines.ceaf.scorer.statistics import Epoch
 from clwqa_bench.console import Progress
-
-THREADS = 2  # more wait for each other on batches this small; OMP_NUM_THREADS=1 allows one only
 
 
 @dataclass
@@ -50,10 +49,21 @@ class Course:
 
 
 def prepared(encoder: Encoder, elements: int, settings: ScorerSettings) -> NodeScorer:
-    """An untrained scorer, and torch set so that the same sums come out each time on as many cores."""
-    torch.set_num_threads(min(THREADS, torch.get_num_threads()))
-    torch.use_deterministic_algorithms(True)
+    """A scorer without learned weights."""
     return NodeScorer(encoder, elements, settings)
+
+
+@contextmanager
+def repeatable(threads: int) -> Iterator[None]:
+    """Let torch work out the same sums each time, on so many cores; afterwards it does as before."""
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.use_deterministic_algorithms(before[1])
 
 
 def train(
