@@ -328,7 +328,7 @@ def test_too_little_free_space_is_known_before_work_begins(tmp_path: Path) -> No
 
 
 def test_doctor_asks_for_the_room_that_a_build_asks_for() -> None:
-    assert doctor.ROOM == commands.NEED_BYTES["core"]
+    assert commands.NEED_BYTES["core"] == doctor.ROOM
 
 
 @contextmanager

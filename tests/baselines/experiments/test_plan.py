@@ -10,7 +10,7 @@ import pytest
 
 from clwqa_baselines.experiments.definitions import EXPERIMENTS, MAIN, TOPK
 from clwqa_baselines.experiments.design import Experiment
-from clwqa_baselines.experiments.plan import ExperimentError, Plan, Setting, plan
+from clwqa_baselines.experiments.plan import NOT_ASKED, ExperimentError, Plan, Setting, plan
 from clwqa_bench import runner
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.registry import PluginError
@@ -103,3 +103,14 @@ def test_another_installed_system_joins_where_systems_are_compared(setting: Sett
     assert "majority" not in labels(plan(TOPK, setting, added=("majority",)))
     with pytest.raises(PluginError, match=r"no system 'majorities'. Fix: did you mean 'majority'"):
         plan(MAIN, setting, added=("majorities",))
+
+
+def test_rows_that_were_not_asked_for_are_named(setting: Setting) -> None:
+    found = plan(TOPK, setting, only=("K = 3",))
+    assert found.left_out == {f"K = {k}": NOT_ASKED for k in (1, 2, 4, 5)}
+
+
+def test_two_rows_are_never_one_run(setting: Setting) -> None:
+    twice = replace(TOPK, variants=(TOPK.variants[0], replace(TOPK.variants[0], label="the same")))
+    with pytest.raises(ExperimentError, match="'K = 1' and 'the same' are one and the same run"):
+        plan(twice, setting)

@@ -10,6 +10,7 @@ import pytest
 
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.registry import TRAINERS
+from tests.baselines.scorer.conftest import Made
 from tests.conftest import Result
 
 ENTRY = """
@@ -61,3 +62,20 @@ def test_what_does_not_fit_is_named(cli: Callable[..., Result], tiny: Dataset, t
     assert "did you mean 'batch'" in cli(*arguments, "--set", "bach=3").err
     assert cli(*arguments, "--set", "batch").code == 2
     assert cli("train", "scorrer").code == 2
+
+
+def test_an_experiment_takes_a_scorer_only_for_the_rows_of_its_kind(
+    made: Made, cli: Callable[..., Result]
+) -> None:
+    arguments = (
+        "experiment",
+        "ablation",
+        "--dry-run",
+        "--dataset",
+        str(made.dataset.root),
+        "--scorer-no-elements",
+    )
+    result = cli(*arguments, str(made.folder))
+    assert result.code == 2
+    assert "--scorer-no-elements is for a node scorer trained without element embedding" in result.err
+    assert "train scorer --no-elements" in result.err
