@@ -248,6 +248,7 @@ LATENCY = Experiment(
         Column("p50, ms", "time/{part}/p50", "ms"),
         Column("p99, ms", "time/{part}/p99", "ms"),
         Column("share", "time/{part}/share"),
+        Column("from the cache", "time/{part}/cached"),
     ),
     parts={
         "element-based linking": "link",

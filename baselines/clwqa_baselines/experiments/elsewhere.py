@@ -15,6 +15,7 @@ class Elsewhere(Record):
     """Figures with their place in the paper, and what its text says without a figure."""
 
     source: str
+    unit: str = "per cent"
     columns: tuple[str, ...]
     rows: tuple[tuple[str | int | float, ...], ...]
     says: tuple[str, ...]

@@ -3,7 +3,8 @@
     Hits(match=alias,text>=0.8)@1     a metric of the suite, by its canonical name
     stage/coverage                    a stage indicator
     used/tokens_in                    what a question took on average
-    time/retrieve/p99                 seconds of a part of the pipeline: mean, p50, p99, or its share of the whole
+    time/retrieve/p99                 seconds of a part of the pipeline: mean, p50, p99, or its share of the whole;
+                                      of the whole also the share of calls answered from the cache
 
 Figures are kept beside the runs, since a run with traces takes longer to read than to look at.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+import clwqa_bench
 from clwqa_baselines.experiments.design import PARTS
-from clwqa_bench import __version__
 from clwqa_bench.diagnostics import diagnose
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.grid import Gold, Grid
-from clwqa_bench.metrics import SUITE_VERSION
 from clwqa_bench.metrics.suite import HEADLINE
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.predictions import StageUsage
@@ -36,8 +37,8 @@ from clwqa_bench.scoring import RESAMPLES, WHOLE, Cell, score
 from clwqa_bench.stats import Reduce, Resamples, Sample, identity, intervals, seed_of, standard_error
 from clwqa_bench.systems import added
 
-VERSION = 1
-"""Raised by any change of this module after which a run would have other figures."""
+CODE = ("diagnostics", "metrics", "stats", "grid.py", "matching.py", "scoring.py", "text.py")
+"""What of the core figures depend on, besides this module: with any change of it they are taken again."""
 COUNTED = ("calls", "tokens_in", "tokens_out", "cost", "seconds")
 
 Floats = NDArray[np.float64]
@@ -66,7 +67,7 @@ def measured(folder: Path, gold: Gold, ontology: Ontology, kept: Path) -> Measur
     if not (folder / ITEMS).exists() or not (folder / ITEMS).stat().st_size:
         return None
     digest = file_sha256(folder / ITEMS)
-    made_from = [VERSION, __version__, SUITE_VERSION, RESAMPLES, digest, file_sha256(folder / MANIFEST)]
+    made_from = [code_digest(), digest, file_sha256(folder / MANIFEST)]
     key = hashlib.sha256(orjson.dumps(made_from)).hexdigest()
     path = kept / f"{folder.name}.json"
     if path.exists() and (found := orjson.loads(path.read_bytes()))["key"] == key:
@@ -75,6 +76,19 @@ def measured(folder: Path, gold: Gold, ontology: Ontology, kept: Path) -> Measur
     kept.mkdir(parents=True, exist_ok=True)
     write_whole(path, orjson.dumps({"key": key, **_as_json(result)}))
     return result
+
+
+@cache
+def code_digest() -> str:
+    """Digest of the code that figures depend on."""
+    core = Path(clwqa_bench.__file__).parent
+    files = [Path(__file__), *(file for name in CODE for file in sources(core / name))]
+    return hashlib.sha256("".join(map(file_sha256, files)).encode()).hexdigest()
+
+
+def sources(path: Path) -> list[Path]:
+    """A module's file, or those of a package."""
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def _measure(folder: Path, gold: Gold, ontology: Ontology, digest: str) -> Measured:
@@ -123,6 +137,7 @@ def _usage(grid: Grid) -> Iterator[Cell]:
         samples[f"time/{part}/mean"] = values[:, None], identity
         samples[f"time/{part}/share"] = np.stack([values, count["seconds"]], axis=1), ratio
     samples["time/whole/mean"] = count["seconds"][:, None], identity
+    samples["time/whole/cached"] = cached, ratio
     samples["time/whole/share"] = np.stack([count["seconds"]] * 2, axis=1), ratio
     yield from _with_intervals(grid, rows, samples)
     for part, values in {**seconds, "whole": count["seconds"]}.items():

@@ -97,7 +97,8 @@ def markdown(table: Table, *, plot: str = "") -> str:
 def _elsewhere(name: str) -> Iterator[str]:
     if (found := elsewhere().get(name)) is None:
         return
-    yield f"**{HEADED}** (the CEAF-CLWQA paper, {found.source}; per cent):"
+    unit = f"; {found.unit}" if found.unit and found.rows else ""
+    yield f"**{HEADED}** (the CEAF-CLWQA paper, {found.source}{unit}):"
     if found.rows:
         right = ["---" if isinstance(cell, str) and cell else "--:" for cell in found.rows[0]]
         rows = [[escape(_plain(cell)) for cell in row] for row in found.rows]

@@ -22,7 +22,7 @@ from clwqa_bench.console import say, warn
 from clwqa_bench.forecast import Forecast, forecast
 from clwqa_bench.grid import Gold
 from clwqa_bench.llm.protocol import Limits
-from clwqa_bench.run_folder import write_whole
+from clwqa_bench.run_folder import RETRYABLE, write_whole
 from clwqa_bench.runner import Pace, Summary, run
 from clwqa_bench.runs import ITEMS, gold_of, read_run
 from clwqa_bench.systems import load_system
@@ -47,7 +47,7 @@ class Session:
         return [self._forecast(row) for row in distinct(plans)]
 
     def run(self, plans: Iterable[Plan]) -> bool:
-        """Make the runs, or go on with them; False if the budget was used up before the last.
+        """Make the runs, or go on with them; False if the budget is used up.
 
         Raises what `runner.run` raises.  What was answered before is kept.
         """
@@ -58,11 +58,11 @@ class Session:
             self._done.add(row.folder)
             if summary.statuses.get("skipped") and self._limited:
                 warn("the budget is used up; the same command with --retry goes on")
-                return number == len(rows)
+                return False
         return True
 
     def _run(self, row: Planned) -> Summary:
-        before = _answered(row.folder) if self._limited else frozenset()
+        before = settled(row.folder, retry=self.pace.retry) if self._limited else frozenset()
         options = replace(row.model.options, limits=self._left)
         summary = run(
             load_system(row.variant.system, row.variant.settings),
@@ -155,10 +155,11 @@ def distinct(plans: Iterable[Plan]) -> list[Planned]:
 # ---------------------------------------------------------------------- one budget for all runs of a command
 
 
-def _answered(folder: Path) -> frozenset[str]:
+def settled(folder: Path, *, retry: bool) -> frozenset[str]:
+    """Questions that a run will not ask again, so that what they took was paid before."""
     if not (folder / ITEMS).exists():
         return frozenset()
-    return frozenset(p.id for p in read_run(folder).predictions if p.status != "skipped")
+    return frozenset(p.id for p in read_run(folder).predictions if not (retry and p.status in RETRYABLE))
 
 
 def _less(left: Limits, folder: Path, before: frozenset[str]) -> Limits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -14,10 +15,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from clwqa_baselines.experiments import plots
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
-from clwqa_baselines.experiments.session import Session
+from clwqa_baselines.experiments.plan import Setting, plan
+from clwqa_baselines.experiments.session import Session, settled
 from clwqa_baselines.experiments.tables import read_table
 from clwqa_bench import forecast, runner
-from clwqa_bench.llm.protocol import Options, Reply
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.llm.protocol import Limits, Options, Reply
+from clwqa_bench.run_folder import RETRYABLE
+from clwqa_bench.runner import Selection
 from clwqa_bench.runs import ITEMS, MANIFEST
 from tests import process
 from tests.baselines.experiments.conftest import ASKED, planned
@@ -224,6 +229,29 @@ def test_nothing_more_is_begun_when_the_budget_is_used_up(
     found = experiment("main", "--only", "zero-shot", "--only", "cot", "--max-cost", "1")
     assert len(opened) == 1
     assert "CoT [test/lexical] (not run yet)" in " ".join(found.out.split())
+
+
+def test_a_budget_that_ends_in_the_last_run_is_used_up(
+    dataset: Dataset, tmp_path: Path, opened: list[Scripted]
+) -> None:
+    options = Options(limits=Limits(cost=1))
+    setting = Setting(dataset, Selection("test"), tmp_path / "runs", ("one",), options)
+    assert not Session(setting, tmp_path).run([plan(EXPERIMENTS["main"], setting, only=("zero-shot",))])
+
+
+@pytest.mark.parametrize("status", sorted(RETRYABLE))
+def test_only_questions_that_are_asked_again_are_paid_again(
+    status: str, session: Session, tmp_path: Path
+) -> None:
+    [row] = planned(session, "latency").rows
+    run = tmp_path / "run"
+    shutil.copytree(row.folder, run)
+    first, *others = map(json.loads, (run / ITEMS).read_text(encoding="utf-8").splitlines())
+    first |= {"status": status, "answers": [], "error": "told to fail"}
+    (run / ITEMS).write_text("".join(f"{json.dumps(item)}\n" for item in (first, *others)), encoding="utf-8")
+    everything = {item["id"] for item in (first, *others)}
+    assert settled(run, retry=False) == everything
+    assert settled(run, retry=True) == everything - {first["id"]}
 
 
 def test_a_dry_run_asks_nothing_and_adds_up(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import clwqa_bench
 from clwqa_baselines.experiments import measure
 from clwqa_baselines.experiments.composition import composition
+from clwqa_baselines.experiments.elsewhere import HEADED
 from clwqa_baselines.experiments.measure import measured
 from clwqa_baselines.experiments.render import markdown
 from clwqa_baselines.experiments.session import Session
@@ -94,6 +97,14 @@ def test_the_parts_of_the_time_make_the_whole(session: Session) -> None:
     assert cell(table, whole, "p99, ms").value == pytest.approx(np.percentile(seconds, 99))
 
 
+def test_the_share_from_the_cache_is_told_of_the_whole_question(session: Session) -> None:
+    table = session.table(planned(session, "latency"))
+    *parts, whole = [row.cells[table.place("from the cache")] for row in table.rows]
+    assert parts == [None] * len(parts)
+    assert whole is not None
+    assert whole.value == 0
+
+
 def test_oracle_rows_are_of_oracle_runs(session: Session) -> None:
     table = session.table(planned(session, "oracle"))
     assert {row.label: row.oracle for row in table.rows} == {
@@ -140,6 +151,19 @@ def test_figures_are_kept_until_the_predictions_change(
     again = measured(run, gold, ontology, tmp_path / "figures")
     assert again is not None
     assert again.statuses["missing"] == 1
+
+
+@pytest.mark.parametrize("changed", ["diagnostics", "metrics", "stats", "scoring.py"])
+def test_figures_are_taken_again_when_the_code_has_changed(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = tmp_path / "clwqa_bench"
+    shutil.copytree(Path(clwqa_bench.__file__).parent, core)
+    monkeypatch.setattr(clwqa_bench, "__file__", str(core / "__init__.py"))
+    before = measure.code_digest.__wrapped__()
+    file = measure.sources(core / changed)[-1]
+    file.write_bytes(file.read_bytes() + b"# changed\n")
+    assert measure.code_digest.__wrapped__() != before
 
 
 def test_a_run_without_predictions_has_no_figures(session: Session, tmp_path: Path) -> None:
@@ -195,6 +219,15 @@ def test_a_partial_run_is_marked() -> None:
     assert table.partial
     assert "mine (PARTIAL: 2 timeout, 1 missing)" in markdown(table)
     assert not made_up(row={"statuses": {"ok": 39, "refused": 1}}).partial
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("main", "; per cent)"), ("dataset", "; shares in per cent)"), ("cost", "5.5.5)"), ("hops", "5.5.1.4)")],
+)
+def test_figures_from_elsewhere_are_in_their_unit(name: str, unit: str) -> None:
+    [heading] = [line for line in markdown(made_up(name=name)).splitlines() if HEADED in line]
+    assert heading.removesuffix(":").endswith(unit)
 
 
 def test_few_questions_are_marked() -> None:
