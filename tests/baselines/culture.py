@@ -111,7 +111,18 @@ class Double:
     async def close(self) -> None: ...
 
 
-def ask(
+def ask(system: System, text: str, kg: MemoryGraph, llm: Double, **how: Any) -> Prediction:
+    """One question put to a system that is not prepared yet; see `answer_of`."""
+    system.prepare(resources(kg, llm))
+    return answer_of(system, text, kg, llm, **how)
+
+
+def resources(kg: MemoryGraph, llm: Double) -> Resources:
+    """What a system is prepared with, without a train split."""
+    return Resources(kg, kg.ontology, train=lambda: iter(()), llm=llm)
+
+
+def answer_of(
     system: System,
     text: str,
     kg: MemoryGraph,
@@ -122,7 +133,6 @@ def ask(
     oracle: tuple[str, ...] = (),
 ) -> Prediction:
     """One question put to a system, with its trace filled in as a runner does."""
-    system.prepare(Resources(kg, kg.ontology, train=lambda: iter(()), llm=llm))
     ctx = Context(kg=kg, rng=np.random.default_rng(0), gold=gold, oracle=oracle, llm=llm)
     found = asyncio.run(system.answer(QuestionView(id=id, text=text), ctx))
     return found.model_copy(update={"trace": tuple(ctx.trace.events), "usage": ctx.trace.usage()})

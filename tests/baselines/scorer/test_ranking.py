@@ -106,6 +106,34 @@ def test_a_damaged_cache_is_moved_aside(tmp_path: Path, capsys: pytest.CaptureFi
     assert "damaged" in capsys.readouterr().err
 
 
+def test_a_cache_damaged_behind_its_first_page_is_moved_aside(tmp_path: Path) -> None:
+    scores = {key(str(number), "", ""): number / 2000 for number in range(1200)}
+    before = ScoreCache(file := tmp_path / "scores.sqlite")
+    before.keep(scores)
+    before.close()
+    first, rest = file.read_bytes()[:4096], file.stat().st_size - 4096
+    file.write_bytes(first + b"\xff" * rest)
+    cache = ScoreCache(file)
+    assert cache.known(list(scores)) == {}
+    cache.keep(scores)
+    assert cache.known(list(scores)) == scores
+    assert (tmp_path / "scores.damaged").is_file()
+
+
+@pytest.mark.parametrize("error", [FileExistsError, PermissionError])
+def test_a_cache_that_cannot_be_made_is_done_without(
+    tmp_path: Path, error: type[OSError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error("no folder here")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    cache = ScoreCache(tmp_path / "folder" / "scores.sqlite")
+    cache.keep({b"k": 0.5})
+    assert cache.known([b"k"]) == {}
+    assert "not kept" in capsys.readouterr().err
+
+
 def test_a_locked_cache_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

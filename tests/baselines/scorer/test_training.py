@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,29 @@ def test_the_same_training_gives_the_same_scorer_and_another_seed_another(made: 
     other = train_scorer(made.dataset, "char", settings(seed="1"), tmp_path / "other")
     assert again.digest == made.description.digest != other.digest
     assert (tmp_path / "again" / folder.CURVES).read_bytes() == (made.folder / folder.CURVES).read_bytes()
+
+
+def test_training_uses_its_threads_and_leaves_torch_as_it_was(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from clwqa_baselines.ceaf.scorer import training
+
+    def state() -> tuple[int, bool]:
+        return torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+
+    one_epoch, seen, before = training._pass, list[tuple[int, bool]](), state()
+
+    def spied(*arguments: Any) -> float:
+        seen.append(state())
+        return one_epoch(*arguments)
+
+    monkeypatch.setattr(training, "_pass", spied)
+    train_scorer(made.dataset, "char", settings(epochs="1", threads="3"), tmp_path / "scorer")
+    folder.open_scorer(made.folder)
+    assert seen == [(3, True)]
+    assert state() == before
 
 
 def test_training_ends_when_validation_no_longer_gets_better(tiny: Dataset, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ read without importing the package, whose engine need not run here, and written 
 
 from __future__ import annotations
 
+import shutil
 import struct
-import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import product
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
 from clwqa_baselines.ceaf.scorer.errors import INSTALL, ScorerError
 from clwqa_bench.dataset import cache_folder
@@ -45,15 +45,33 @@ Array = npt.NDArray[np.float32]
 
 
 def converted() -> Path:
-    """The folder of the converted model; made on first use.  Raises ScorerError without the package."""
+    """The folder of the converted model; made on first use, whole or not at all, by one process at a time.
+
+    What a killed one has left is removed by the next.  Raises ScorerError without the package, or without room.
+    """
     image = image_path()
     target = cache_folder() / "encoders" / f"{PACKAGE}-{CONVERSION}-{file_sha256(image)[:16]}"
-    if not target.is_dir():
-        partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
-        convert(image, partial)
-        with suppress(OSError):  # another process was first, and made the same
-            partial.rename(target)
+    if target.is_dir():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            if not target.is_dir():
+                _make(image, target)
+    except OSError as error:
+        raise _not_kept(target.parent, error) from None
     return target
+
+
+def _make(image: Path, target: Path) -> None:
+    for left in target.parent.glob(f"{target.name}.*/"):
+        shutil.rmtree(left)
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        convert(image, partial)
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def image_path() -> Path:
@@ -102,8 +120,16 @@ def convert(image: Path, folder: Path) -> None:
             add_pooling_layer=False,
         )
     model.load_state_dict(weights, assign=True, strict=False)  # what is missing are buffers, not weights
-    model.save_pretrained(folder)
-    tokenizer(read).save_pretrained(folder)
+    words = tokenizer(read)
+    try:
+        model.save_pretrained(folder)
+        words.save_pretrained(folder)
+    except Exception as error:  # noqa: BLE001 - safetensors and tokenizers have errors of their own for a full disk
+        raise _not_kept(folder.parent, error) from None
+
+
+def _not_kept(folder: Path, error: Exception) -> ScorerError:
+    return ScorerError(f"the converted encoder cannot be kept: {error}", fix="make room there", file=folder)
 
 
 class Shape(NamedTuple):

@@ -15,7 +15,10 @@ DEFAULT_ENCODER = "hfl/chinese-roberta-wwm-ext"
 
 
 class ScorerSettings(Settings):
-    """What a scorer is and how it is trained; two trainings with the same settings and data give the same scorer."""
+    """What a scorer is and how it is trained.
+
+    The same settings and data give the same scorer again on the same machine, with the same versions of libraries.
+    """
 
     # what it is
     elements: bool = Field(default=True, description="Embed the node's element; off is the paper's ablation.")
@@ -46,7 +49,7 @@ class ScorerSettings(Settings):
     )
     seed: int = Field(default=0, ge=0, description="Of initial weights, order and dropout.")
     threads: int = Field(
-        default=2, ge=1, description="Cores; sums depend on it, so it is part of the identity."
+        default=2, ge=1, description="Cores used in training; the last digits of sums depend on it."
     )
 
 
