@@ -120,7 +120,7 @@ def forecast(
     model = replace(model, options=replace(model.options, dry=True))
     selection, questions = Selection(split, seed, sample, shard).of(dataset)
     with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop) as setup:
-        manifest = manifest_of(setup, selection)
+        manifest = manifest_of(setup, selection, model)
         missing = _missing(questions, out, manifest, retry)
         if setup.resources.llm is None:
             return Forecast(manifest.title, len(missing), 0, {}, Calls(0, 0, 0, 0.0), ())

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from clwqa_bench.asking import Setup, SplitGold, ask
 from clwqa_bench.console import Progress, progress
@@ -20,6 +21,7 @@ from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.llm import open_llm
 from clwqa_bench.llm.protocol import LLM, Activity, Options
+from clwqa_bench.llm.tasks import prompts_digest
 from clwqa_bench.predictions import RunManifest
 from clwqa_bench.records import QuestionView, Split
 from clwqa_bench.registry import PluginError
@@ -113,7 +115,7 @@ def run(
     selection, questions = Selection(split, seed, sample, shard).of(dataset)
     began = time.perf_counter()
     with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop) as setup:
-        manifest = manifest_of(setup, selection)
+        manifest = manifest_of(setup, selection, model)
         with open_run(out, manifest, retry=pace.retry) as writer:
             missing = [question for question in questions if question.id not in writer.statuses]
             error = None
@@ -136,7 +138,7 @@ def run(
     )
 
 
-def manifest_of(setup: Setup, selection: Selection) -> RunManifest:
+def manifest_of(setup: Setup, selection: Selection, model: Model) -> RunManifest:
     """The identity of a run: whatever differs here makes another run."""
     system, llm = setup.system, setup.resources.llm
     config = system.config.model_dump(mode="json")
@@ -144,7 +146,7 @@ def manifest_of(setup: Setup, selection: Selection) -> RunManifest:
         system=system.name,
         variant=system.variant,
         backbone=llm.name if llm else "none/lexical",
-        config=config | {"llm": dict(llm.describe())} if llm else config,
+        config=config | {"llm": {**llm.describe(), **_own_tasks(system, model)}} if llm else config,
         dataset=dataset_ref(setup.gold.dataset, selection.split),
         code_version=system.version,
         seed=selection.seed,
@@ -152,6 +154,13 @@ def manifest_of(setup: Setup, selection: Selection) -> RunManifest:
         sample=selection.sample,
         shard=selection.shard,
     )
+
+
+def _own_tasks(system: System, model: Model) -> dict[str, Any]:
+    """The tasks that a system brings along, by id: version and digest of the prompt."""
+    language = model.options.language
+    asks = {task.id: f"{task.version}/{prompts_digest(language, (task,))}" for task in system.tasks}
+    return {"asks": asks} if asks else {}
 
 
 # ---------------------------------------------------------------------- before the first question

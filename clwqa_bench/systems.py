@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
@@ -40,6 +40,20 @@ class SettingError(ClwqaError):
 
 class Settings(Record):
     """The settings of a system: subclass it with typed fields, each with a default.  Part of a run's identity."""
+
+
+class Card(Record):
+    """Where a system comes from and what to expect of it.
+
+    `calls` is the bound on language model calls per question as a formula of the settings, `index` what is built
+    before the first question.  The source of a setting's default stands in the setting's description.
+    """
+
+    citation: str
+    calls: str
+    index: str = "none"
+    weaknesses: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()  # from the original as published, each with its reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +166,9 @@ class System(ABC):
     """Base of all systems.  `name` is that of the entry point.
 
     `version` is that of the code that answers; a run begun with one version is not continued with another.
-    `uses_llm` says that it asks a language model; without it none is opened.
+    `uses_llm` says that it asks a language model; without it none is opened.  `tasks` are those it asks besides the
+    ones of `clwqa_bench.llm.tasks`.
+    `card` is what `clwqa-bench systems info` tells of where it comes from and what to expect of it.
     `oracle` lists the stages that are always replaced by gold, `oracles` those that `--oracle` may name; a run with
     any of them is marked and never enters a board.
     """
@@ -160,6 +176,8 @@ class System(ABC):
     name: ClassVar[str]
     version: ClassVar[str] = __version__
     uses_llm: ClassVar[bool] = False
+    tasks: ClassVar[tuple[type[Task[Any]], ...]] = ()
+    card: ClassVar[Card | None] = None
     oracle: ClassVar[tuple[str, ...]] = ()
     oracles: ClassVar[tuple[str, ...]] = ()
 

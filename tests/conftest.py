@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # No test is timed: a busy machine is no fault of the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# A shell without job control lets what it starts in the background ignore Ctrl-C, and that would be inherited here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)

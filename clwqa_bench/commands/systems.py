@@ -67,6 +67,7 @@ def describe(kind: type[System]) -> dict[str, Any]:
         "uses_llm": kind.uses_llm,
         "oracle": list(kind.oracle),
         "oracles": list(kind.oracles),
+        "card": kind.card.model_dump(mode="json") if kind.card else None,
         "settings": settings,
     }
 
@@ -95,7 +96,16 @@ def _draw_system(found: dict[str, Any]) -> RenderableType:
         )
     if found["oracles"]:
         lines.append(Text(f"can take from the gold: {', '.join(f'--oracle {o}' for o in found['oracles'])}"))
-    table = Table.grid(padding=(0, 2))
+    settings = Table.grid(padding=(0, 2))
     for setting in found["settings"]:
-        table.add_row(Text(f"--set {setting['name']}={setting['default']}"), Text(setting["description"]))
-    return Group(*lines, table)
+        settings.add_row(Text(f"--set {setting['name']}={setting['default']}"), Text(setting["description"]))
+    return Group(*lines, _draw_card(found["card"]), settings) if found["card"] else Group(*lines, settings)
+
+
+def _draw_card(card: dict[str, Any]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for name, told in card.items():
+        for text in [told] if isinstance(told, str) else told:
+            table.add_row(Text(name, "bold"), Text(text))
+            name = ""
+    return table

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clwqa_bench.linking import Linker, open_linker
 from clwqa_bench.linking.linker import LINKER_VERSION
 from clwqa_bench.llm.protocol import NOTHING, Estimate, LLMError, Options, Reply
+from clwqa_bench.llm.rules import relevance
 from clwqa_bench.llm.tasks import (
     AnchorMention,
     AnswerClosedBook,
@@ -70,16 +71,16 @@ class Lexical:
         }
 
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
-        """Do a task; one it has no rule for is answered with status `unparsed`."""
+        """Do a task, by a rule from here or by its own; one without any is answered with status `unparsed`."""
+        start = time.perf_counter()
         handler = self._handlers.get(task.id)
-        if handler is None:
+        value = task.by_rule(self) if handler is None else handler(task)
+        if value is None:
             return Reply(
                 "unparsed",
                 usage=StageUsage(calls=1),
                 error=f"no rule does the task {task.id!r} without a model",
             )
-        start = time.perf_counter()
-        value = handler(task)
         seconds = round(time.perf_counter() - start, 6)
         usage = StageUsage(calls=1, attempts=1, seconds=seconds)
         return Reply("ok", cast(OutputT, value), value.model_dump_json(), usage)
@@ -103,6 +104,10 @@ class Lexical:
                 raise LLMError("there is no dataset to link to", fix="open the back-end with resources")
             self._linker = open_linker(self.resources)
         return self._linker
+
+    def relevance(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """See `Rules`."""
+        return relevance(question, texts)
 
     def _constraints(self, task: ExtractConstraints) -> Constraints:
         linker = self.linker()

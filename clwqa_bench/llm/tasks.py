@@ -23,6 +23,8 @@ from clwqa_bench.records import Record
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from clwqa_bench.llm.rules import Rules
+
 Language = Literal["zh", "en"]
 PROMPTS = Path(__file__).parent / "prompts"
 ANNOTATIONS = frozenset({"title", "description", "default"})  # say nothing about what is valid
@@ -48,7 +50,8 @@ class Task(Record, Generic[OutputT]):
     """Base of all tasks.  `max_tokens` bounds the reply; `stage` is where its cost counts unless a system says.
 
     `alone` says that the reply has to be the JSON object and nothing besides: no prose, no code fence around it.
-    A task from elsewhere names the folder of its templates in `prompts`.
+    A task from elsewhere names the folder of its templates in `prompts`, says `by_rule` what is replied to it without
+    a model, and is listed in `System.tasks`.
     """
 
     id: ClassVar[str]
@@ -62,6 +65,10 @@ class Task(Record, Generic[OutputT]):
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the reply: every key required and no other allowed, without references."""
         return _strict(self.Output.model_json_schema(mode="serialization"))
+
+    def by_rule(self, rules: Rules) -> OutputT | None:
+        """What `--llm lexical` replies, from the fields alone; None if there is no rule for it."""
+        return None
 
 
 # ---------------------------------------------------------------------- outputs

@@ -41,8 +41,8 @@ def test_work_beside_a_block_is_done_when_the_block_is_left(tmp_path: Path, work
 @pytest.mark.slow
 def test_workers_end_with_a_build_that_is_killed() -> None:
     script = (
-        "import time; from clwqa_builders.parallel import parallel_map\n"
-        "parallel_map(lambda _: print('at work', flush=True) or time.sleep(600), [1, 2], workers=2)"
+        "import os, time; from clwqa_builders.parallel import parallel_map\n"
+        "parallel_map(lambda _: os.write(1, b'at work\\n') and time.sleep(600), [1, 2], workers=2)"
     )
     env = os.environ | {"PYTHONPATH": SEARCH_PATH}
     command = [sys.executable, "-c", script]

@@ -193,8 +193,7 @@ def test_odd_ids_survive_both_languages(odd: str) -> None:
 def test_cypher_reads_as_expected() -> None:
     pattern = pattern_of("w:Idiom -variantOf- v:Idiom|Proverb -hasSource-> u:Chapter")
     assert to_cypher(pattern, {"w": r"word:it's \ here"}, "u") == (
-        r"MATCH (w:Entity:Idiom {id: 'word:it\'s \\ here'})-[:variantOf]-(v:Entity), "
-        "(v)-[:hasSource]->(u:Entity:Chapter)\n"
-        "WHERE (v:Idiom OR v:Proverb) AND w <> v\n"
+        r"MATCH (w:Entity {id: 'word:it\'s \\ here'})-[:variantOf]-(v:Entity), (v)-[:hasSource]->(u:Entity:Chapter)"
+        "\nWHERE w:Idiom AND (v:Idiom OR v:Proverb) AND w <> v\n"
         "RETURN DISTINCT u.id AS id ORDER BY id"
     )

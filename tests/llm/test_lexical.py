@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.llm import open_llm
 from clwqa_bench.llm.protocol import LLM, NOTHING, LLMError, Options
+from clwqa_bench.llm.rules import Rules, relevance
 from clwqa_bench.llm.tasks import (
     AnswerClosedBook,
     AnswerFromEvidence,
@@ -129,6 +133,37 @@ def test_a_task_from_elsewhere_is_unparsed(llm: LLM) -> None:
     reply = asyncio.run(llm.do(Translate()))
     assert (reply.status, reply.value) == ("unparsed", None)
     assert "'translate'" in str(reply.error)
+
+
+def test_a_task_from_elsewhere_may_bring_a_rule(llm: LLM) -> None:
+    class Pick(Task[Answers]):
+        """Which of the words says the same?"""
+
+        id = "pick"
+        version = 1
+        Output = Answers
+        max_tokens = 10
+        stage = "answer"
+
+        text: str
+        words: tuple[str, ...]
+
+        def by_rule(self, rules: Rules) -> Answers:
+            near = rules.relevance(self.text, self.words)
+            return Answers(answers=(self.words[near.index(max(near))],))
+
+    assert value(llm, Pick(text="谁是作者？", words=("出处", "作者", "朝代"))).answers == ("作者",)
+
+
+@given(st.text("出处作者朝代", max_size=4), st.lists(st.text("出处作者朝代", max_size=4), max_size=4))
+def test_relevance_is_a_cosine_of_shared_grams(question: str, texts: list[str]) -> None:
+    found = relevance(question, texts)
+    assert len(found) == len(texts)
+    for text, score in zip(texts, found, strict=True):
+        assert 0 <= score <= 1 + 1e-9
+        assert (score > 0) == bool(set(text) & set(question))
+        if text and text == question:
+            assert math.isclose(score, 1)
 
 
 def test_it_costs_nothing_and_says_what_it_is(llm: LLM) -> None:

@@ -157,7 +157,7 @@ def _identity(variant: Variant, model: Model, dataset: Dataset, selection: Selec
     system = load_system(variant.system, variant.settings)
     dry = replace(model, options=replace(model.options, dry=True))
     with asyncio.Runner() as loop, opened(system, dataset, selection, variant.oracle, dry, loop) as setup:
-        return manifest_of(setup, selection)
+        return manifest_of(setup, selection, dry)
 
 
 def place(manifest: RunManifest) -> str:
