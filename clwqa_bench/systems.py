@@ -33,6 +33,9 @@ from clwqa_bench.predictions import Prediction, Stage, StageUsage, TraceEvent
 from clwqa_bench.records import Question, QuestionView, Record
 from clwqa_bench.registry import SYSTEMS, PluginError
 
+TAKEN = frozenset({"llm", "kg"})
+"""Names that no setting has: where `config` of run.json says which language model and which graph store were asked."""
+
 
 class SettingError(ClwqaError):
     """A setting that the system does not have, or a value it cannot take."""
@@ -199,7 +202,8 @@ class System(ABC):
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         """Answer one question.  Trace and usage are filled in from `ctx.trace` if the prediction has none.
 
-        Whatever is raised becomes a prediction of status `error`, and the run goes on; only LLMError ends it.
+        Whatever is raised becomes a prediction of status `error`, and the run goes on; only LLMError ends it, and the
+        ServerGoneError of a graph server.
         Many questions may be in work at once, so keep nothing of one on the system.
         """
 
@@ -225,8 +229,10 @@ def system_class(name: str) -> type[System]:
             f"system {name!r} calls itself {getattr(found, 'name', None)!r}",
             fix="give the class and its entry point the same name",
         )
-    if "llm" in found.Config.model_fields:  # where run.json says which language model was asked
-        raise PluginError(f"system {name!r} has a setting 'llm'", fix="give the setting another name")
+    if taken := TAKEN.intersection(found.Config.model_fields):
+        raise PluginError(
+            f"system {name!r} has a setting {min(taken)!r}", fix="give the setting another name"
+        )
     return found
 
 

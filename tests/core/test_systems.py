@@ -111,6 +111,27 @@ def test_what_is_no_system_is_said_to_be_none(registry: Callable[..., Path], sou
         load_system("other")
 
 
+CARD = """
+from clwqa_bench.systems import Card, System
+class other(System):
+    "Tells its card."
+    name = "other"
+    card = Card(citation="Somebody 2026", calls="1 + width", weaknesses=("hubs", "long paths"))
+"""
+
+
+def test_a_card_is_shown(registry: Callable[..., Path], cli: Callable[..., Result]) -> None:
+    registry({"other": "madeup_card:other"}, {"madeup_card.py": CARD})
+    shown = cli("systems", "info", "other").out.rstrip()
+    assert [re.split(" {2,}", line.strip()) for line in shown.splitlines()[-5:]] == [
+        ["citation", "Somebody 2026"],
+        ["calls", "1 + width"],
+        ["index", "none"],
+        ["weaknesses", "hubs"],
+        ["long paths"],
+    ]
+
+
 # --- settings -----------------------------------------------------------------------------------------------
 
 

@@ -111,7 +111,9 @@ WITH_CODE = [page for page in PAGES if blocks(page, "python", "pycon")]
 
 def run_page(page: Path) -> int:
     """Run a page's Python in one namespace; the number of examples that printed something else."""
-    scope: dict[str, object] = {"__name__": page.stem}
+    module = ModuleType(f"page_{page.stem}")
+    sys.modules[module.__name__] = module  # where classes look for the names that their annotations mention
+    scope = vars(module)
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     for number, (language, code) in enumerate(blocks(page, "python", "pycon")):
         if language == "python":
