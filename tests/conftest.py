@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import textwrap
 from collections.abc import Callable
@@ -20,8 +21,23 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# Tests run side by side, one to a core: a library that takes all cores for itself only makes them wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A shell without job control lets what it starts in the background ignore Ctrl-C, and that would be inherited here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Build in the same folders, so never at the same time; for the rest, what a file prepares is prepared once.
+BUILDING = {"test_build_real.py", "test_docs.py", "test_full_real.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which tests a worker of pytest-xdist gets together; what takes longest comes first."""
+    items.sort(key=lambda item: item.path.name not in BUILDING)
+    for item in items:
+        together = "building" if item.path.name in BUILDING else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(together))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="the scorer needs the extra `neural`")
 
 def settings(**changed: str) -> ScorerSettings:
     """Three epochs of small steps."""
-    return settings_of("char", {"epochs": "3", "batch": "2", "patience": "3"} | changed)
+    return settings_of("char", {"epochs": "3", "batch": "2", "patience": "3", "threads": "1"} | changed)
 
 
 @dataclass(frozen=True)

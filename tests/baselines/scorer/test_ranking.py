@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,9 @@ from clwqa_baselines.ceaf.scorer.ranking import Cascade, Scorer, scorer_of
 from clwqa_baselines.ceaf.system import Ceaf
 from clwqa_bench.kg import protocol as kg
 from clwqa_bench.ontology import Ontology
+from clwqa_bench.runner import Pace, run
 from tests.baselines.scorer.conftest import Made
+from tests.core.scripted import content
 
 QUESTION = "“四面楚歌”出自哪部典籍？"
 
@@ -185,6 +188,27 @@ def test_it_opens_by_name_and_ranks_paths(made: Made, tmp_path: Path, name: str)
     assert scores is not None
     assert len(scores) == len(paths) > 3
     assert all(0 <= score <= 1 for path, score in zip(paths, scores, strict=True)) is (name == "neural")
+
+
+@pytest.mark.parametrize("name", ["neural", "cascade"])
+def test_it_ranks_beside_the_questions_one_after_another(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    threads, rank = set[threading.Thread](), MeanOfNodes.rank
+
+    def noticed(ranker: MeanOfNodes, question: str, paths: Sequence[kg.Path]) -> Sequence[float]:
+        threads.add(threading.current_thread())
+        return rank(ranker, question, paths)
+
+    monkeypatch.setattr(MeanOfNodes, "rank", noticed)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    system = Ceaf(CeafConfig(ranker=name, scorer=str(made.folder)))
+    for at_a_time in (1, 8):
+        pace = Pace(concurrency=at_a_time)
+        run(system, made.dataset, "train", tmp_path / str(at_a_time), oracle=("stage1",), pace=pace)
+    assert content(tmp_path / "1") == content(tmp_path / "8")
+    assert len(threads) == 2  # one for each run
+    assert threading.current_thread() not in threads
 
 
 # ---------------------------------------------------------------------- identity and refusals

@@ -26,10 +26,10 @@ from tests.baselines.scorer.conftest import Made, settings
 
 
 def test_it_learns_its_train_pairs(tiny: Dataset, tmp_path: Path) -> None:
-    chosen = settings(epochs="40", patience="40", dropout="0", encoder_rate="0.001")
+    chosen = settings(epochs="30", patience="30", batch="4", dropout="0", encoder_rate="0.001")
     made = train_scorer(tiny, "char", chosen, tmp_path / "scorer")
     assert made.epochs[0].train > 0.02
-    assert made.epochs[-1].train < 0.005
+    assert made.epochs[-1].train < 0.01
 
 
 def test_the_same_training_gives_the_same_scorer_and_another_seed_another(made: Made, tmp_path: Path) -> None:
