@@ -23,11 +23,12 @@ NEAREST = 10  # names among which those that tie for the nearest are looked for
 
 
 def element_notes(ontology: Ontology) -> tuple[ElementNote, ...]:
-    """The closed set T as the model is told of it: labels are the ontology's names, with Chinese words for each."""
+    """The closed set T as the model is told of it: labels are the ontology's names, with words for each."""
+    stop = "。" if ontology.is_chinese else ". "
     return tuple(
         ElementNote(
             label=name,
-            description="。".join(filter(None, (ontology.label(name), ontology.description(name)))),
+            description=stop.join(filter(None, (ontology.label(name), ontology.description(name)))),
             parent=ontology.parent(name),
         )
         for name in ontology.types

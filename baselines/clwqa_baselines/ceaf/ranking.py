@@ -34,6 +34,8 @@ RANKERS: Final = {
     "similarity": "clwqa_baselines.ceaf.ranking:similarity",
 }
 """Where each ranker is opened: a `RankerOpener`."""
+BESIDE: Final = frozenset({"cascade", "neural"})
+"""Rankers that compute for long; they do so in one thread, beside that of the questions."""
 
 
 class RankerError(ClwqaError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
@@ -22,7 +24,7 @@ from clwqa_baselines.ceaf.answering import (
 )
 from clwqa_baselines.ceaf.config import CeafConfig
 from clwqa_baselines.ceaf.linking import Labels, Names, element_notes, link
-from clwqa_baselines.ceaf.ranking import open_ranker, select
+from clwqa_baselines.ceaf.ranking import BESIDE, open_ranker, select
 from clwqa_baselines.ceaf.relaxation import Relaxed, relax
 from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
 from clwqa_baselines.replies import failed
@@ -64,6 +66,7 @@ class Ceaf(System):
             resources.ontology, config.d_max, config.allow_repeat, config.through_categories
         )
         self._ranker = open_ranker(config, resources)
+        self._beside = ThreadPoolExecutor(1, "ranking") if config.ranker in BESIDE else None
         self._wording = Wording(resources.kg, resources.ontology, config.passage_chars)
         self._retrieve = partial(retrieve, graph=self._graph, types=self._types, cap=config.cap)
 
@@ -89,7 +92,7 @@ class Ceaf(System):
             constraints = reply.value
         query = self._link(question.text, constraints, ctx)
         relaxed = self._candidates(query, ctx)
-        shown = self._rank(question.text, relaxed, ctx)
+        shown = await self._rank(question.text, relaxed, ctx)
         flags: tuple[Flag, ...] = ("relaxed",) if relaxed.steps else ()
         return await self._answer(question, Outcome(query, shown, flags), ctx)
 
@@ -141,10 +144,10 @@ class Ceaf(System):
         ctx.trace.add(TraceEvent(stage="retrieve", paths=traced(relaxed.found.paths), detail=detail))
         return relaxed
 
-    def _rank(self, text: str, relaxed: Relaxed, ctx: Context) -> tuple[Shown, ...]:
+    async def _rank(self, text: str, relaxed: Relaxed, ctx: Context) -> tuple[Shown, ...]:
         """The paths that stay, under the ids they were retrieved with."""
         config, candidates = self.config, relaxed.found.paths
-        scores = self._ranker.rank(text, candidates)
+        scores = await self._scores(text, candidates)
         kept = select(candidates, scores, config.top_k, group_by_signature=config.group_by_signature)
         ids = {path: path_id(number) for number, path in enumerate(candidates, start=1)}
         shown = self._shown([(ids[scored.path], scored.path, scored.score) for scored in kept])
@@ -153,6 +156,13 @@ class Ceaf(System):
         event = TraceEvent(stage="rank", op=config.ranker, paths=_evidence_paths(shown), dropped=dropped)
         ctx.trace.add(event)
         return shown
+
+    async def _scores(self, text: str, candidates: Sequence[Path]) -> Sequence[float] | None:
+        """Those of the ranker; of one that takes long, while other questions go on, one question after another."""
+        if self._beside is None:
+            return self._ranker.rank(text, candidates)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._beside, self._ranker.rank, text, candidates)
 
     def _shown(self, pieces: Iterable[tuple[str, Path, float | None]]) -> tuple[Shown, ...]:
         return tuple(Shown(id, path, score, self._wording.snippet(path)) for id, path, score in pieces)

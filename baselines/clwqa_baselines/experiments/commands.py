@@ -33,27 +33,60 @@ from clwqa_bench.runner import Pace, Selection
 ROWS = "Which rows"
 
 
-def experiment(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or `all`; none lists them.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where runs, tables and plots are kept.")] = Path(
-        "experiments"
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or `all`; none lists them.")
+]
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where runs, tables and plots are kept.")]
+SplitOption = Annotated[Split, typer.Option(help="The split to ask.", rich_help_panel=running.QUESTIONS)]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the sample and of the systems.")]
+LlmsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPEC",
+        help="As in `clwqa-bench run`, by default lexical; may be repeated: every row for every model.",
+        rich_help_panel=running.MODEL,
     ),
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROW", help="Only rows of this system or label; may be repeated.", rich_help_panel=ROWS
+    ),
+]
+SystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SYSTEM",
+        help="Also this installed system, where systems are compared; may be repeated.",
+        rich_help_panel=ROWS,
+    ),
+]
+ScorerOption = Annotated[
+    Path | None,
+    typer.Option(help="A trained node scorer: adds the rows that rank with it.", rich_help_panel=ROWS),
+]
+ScorerNoElementsOption = Annotated[
+    Path | None,
+    typer.Option(help="One trained without element embedding, for the ablation.", rich_help_panel=ROWS),
+]
+NoRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-run",
+        help="Ask nothing; make the tables of what was run before.",
+        rich_help_panel=running.WAY,
+    ),
+]
+
+
+def experiment(
+    names: NamesArgument = None,
+    out: OutOption = Path("experiments"),
     dataset: DatasetOption = DATASET,
-    split: Annotated[
-        Split, typer.Option(help="The split to ask.", rich_help_panel=running.QUESTIONS)
-    ] = "test",
+    split: SplitOption = "test",
     sample: running.SampleOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and of the systems.")] = 0,
-    llm: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPEC",
-            help="As in `clwqa-bench run`, by default lexical; may be repeated: every row for every model.",
-            rich_help_panel=running.MODEL,
-        ),
-    ] = None,
+    seed: SeedOption = 0,
+    llm: LlmsOption = None,
     llm_settings: running.LlmSettingsOption = None,
     language: running.LanguageOption = None,
     max_calls: running.MaxCallsOption = None,
@@ -63,36 +96,11 @@ def experiment(
     concurrency: running.ConcurrencyOption = 8,
     timeout: running.TimeoutOption = None,
     retry: running.RetryOption = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROW", help="Only rows of this system or label; may be repeated.", rich_help_panel=ROWS
-        ),
-    ] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SYSTEM",
-            help="Also this installed system, where systems are compared; may be repeated.",
-            rich_help_panel=ROWS,
-        ),
-    ] = None,
-    scorer: Annotated[
-        Path | None,
-        typer.Option(help="A trained node scorer: adds the rows that rank with it.", rich_help_panel=ROWS),
-    ] = None,
-    scorer_no_elements: Annotated[
-        Path | None,
-        typer.Option(help="One trained without element embedding, for the ablation.", rich_help_panel=ROWS),
-    ] = None,
-    no_run: Annotated[
-        bool,
-        typer.Option(
-            "--no-run",
-            help="Ask nothing; make the tables of what was run before.",
-            rich_help_panel=running.WAY,
-        ),
-    ] = False,
+    only: OnlyOption = None,
+    system: SystemOption = None,
+    scorer: ScorerOption = None,
+    scorer_no_elements: ScorerNoElementsOption = None,
+    no_run: NoRunOption = False,
     dry_run: running.DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -105,11 +113,7 @@ def experiment(
     if not names:
         console.emit(_described(), json, _draw_list)
         return
-    chosen = _chosen(names)
-    if system and not any(EXPERIMENTS[name].open for name in chosen if name != COMPOSITION):
-        raise ExperimentError("no experiment here compares systems", fix="leave --system out", field="system")
-    blanks = {"scorer": scorer, "scorer_no_elements": scorer_no_elements}
-    _refuse_other_kind(scorer, scorer_no_elements)
+    chosen = _chosen(names, system)
     options = Options(
         language=language or "zh",
         settings=running.key_values(llm_settings or (), "--llm-set"),
@@ -123,14 +127,14 @@ def experiment(
         runs=out / "runs",
         llms=tuple(llm or ("lexical",)),
         options=options,
-        given={name: str(path) for name, path in blanks.items() if path is not None},
+        given=_scorers(scorer, scorer_no_elements),
     )
-    session = Session(setting, out, Pace(concurrency, timeout, retry))
     plans = {
         name: plan(EXPERIMENTS[name], setting, only=only or (), added=system or ())
         for name in chosen
         if name != COMPOSITION
     }
+    session = Session(setting, out, Pace(concurrency, timeout, retry))
     if dry_run:
         found = session.forecasts(plans.values())
         console.emit([asdict(one) for one in found], json, lambda _: _draw_forecasts(found))
@@ -141,18 +145,30 @@ def experiment(
         console.say(f"interrupted; the same command goes on from what is in {out}")
         raise
     console.emit([table.model_dump(mode="json") for table in tables], json, lambda _: _draw(tables))
+    _conclude(tables)
+
+
+def _conclude(tables: Iterable[Table]) -> None:
+    """Leave with code 1 if a run is not finished."""
     if any(table.partial for table in tables):
         console.say("not all runs are finished: the same command goes on, with --retry also where it failed")
         raise typer.Exit(1)
 
 
-def _refuse_other_kind(scorer: Path | None, scorer_no_elements: Path | None) -> None:
-    """Raise ExperimentError for a scorer that was trained the other way, ScorerError if there is none."""
-    for option, folder, elements in (
+def _scorers(scorer: Path | None, scorer_no_elements: Path | None) -> dict[str, str]:
+    """The blanks of variants that the node scorers given fill.
+
+    Raises ExperimentError for one that was trained the other way, ScorerError if there is none.
+    """
+    given = {}
+    for name, folder, elements in (
         ("scorer", scorer, True),
-        ("scorer-no-elements", scorer_no_elements, False),
+        ("scorer_no_elements", scorer_no_elements, False),
     ):
-        if folder is not None and read_description(folder).settings.elements is not elements:
+        if folder is None:
+            continue
+        option = name.replace("_", "-")
+        if read_description(folder).settings.elements is not elements:
             way = "with" if elements else "without"
             raise ExperimentError(
                 f"--{option} is for a node scorer trained {way} element embedding, and this one was not",
@@ -160,6 +176,8 @@ def _refuse_other_kind(scorer: Path | None, scorer_no_elements: Path | None) -> 
                 file=folder,
                 field=option,
             )
+        given[name] = str(folder)
+    return given
 
 
 def _perform(session: Session, names: Sequence[str], plans: Mapping[str, Plan], *, ask: bool) -> list[Table]:
@@ -176,8 +194,11 @@ def _perform(session: Session, names: Sequence[str], plans: Mapping[str, Plan], 
     return tables
 
 
-def _chosen(names: Sequence[str]) -> list[str]:
-    """The experiments that are asked for, each once.  Raises ExperimentError for an unknown name."""
+def _chosen(names: Sequence[str], added: Sequence[str] | None) -> list[str]:
+    """The experiments that are asked for, each once.
+
+    Raises ExperimentError for an unknown name, and if systems are added where none are compared.
+    """
     known = (COMPOSITION, *EXPERIMENTS)
     for name in names:
         if name not in (*known, "all"):
@@ -186,7 +207,10 @@ def _chosen(names: Sequence[str]) -> list[str]:
                 f"there is no experiment {name!r}",
                 fix=f"did you mean {near[0]!r}" if near else f"use one of {', '.join(known)}, or all",
             )
-    return list(known if "all" in names else dict.fromkeys(names))
+    chosen = list(known if "all" in names else dict.fromkeys(names))
+    if added and not any(EXPERIMENTS[name].open for name in chosen if name != COMPOSITION):
+        raise ExperimentError("no experiment here compares systems", fix="leave --system out", field="system")
+    return chosen
 
 
 # ---------------------------------------------------------------------- for people

@@ -18,6 +18,7 @@ from clwqa_bench.linking import Gazetteer
 from clwqa_bench.predictions import Evidence, EvidenceTriple, PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
 from clwqa_bench.systems import Context, Resources, Settings, System
+from clwqa_bench.text import pieces
 
 Edge = tuple[str, Triple]  # where an edge leads, seen from the entity named, and the edge
 
@@ -62,9 +63,9 @@ class KgLookup(System):
         return sorted(best, key=lambda e: (number[e[1].relation], self._frequency[e[1].relation]))
 
     def _fit(self, relation: str, text: str) -> float:
-        """The share of the relation label's characters that occur in the question, 0 to 1."""
-        label = set(self._label_of(relation))
-        return len(label & set(text)) / len(label)
+        """The share of the relation label's characters (words, in scripts with spaces) in the question, 0 to 1."""
+        label = pieces(self._label_of(relation))
+        return len(label & pieces(text)) / len(label)
 
 
 def link(text: str, gazetteer: Gazetteer) -> tuple[str, ...]:

@@ -86,7 +86,9 @@ class ScoreCache:
 
 def _connect(file: Path) -> sqlite3.Connection:
     file.parent.mkdir(parents=True, exist_ok=True)
-    stored = sqlite3.connect(file, timeout=PATIENCE)
+    stored = sqlite3.connect(
+        file, timeout=PATIENCE, check_same_thread=False
+    )  # opened by one, used by another
     try:
         stored.execute("PRAGMA journal_mode = WAL")
         stored.execute("PRAGMA synchronous = OFF")  # a lost score is worked out again

@@ -1,0 +1,59 @@
+"""One question in work: what was found for it so far, and how its calls are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from clwqa_baselines.byokg_rag.context import Lines
+from clwqa_baselines.byokg_rag.graph import Fact
+from clwqa_baselines.replies import FLAGS
+from clwqa_bench.llm.protocol import Reply
+from clwqa_bench.llm.tasks import OutputT, Task
+from clwqa_bench.predictions import Flag
+from clwqa_bench.records import QuestionView
+from clwqa_bench.systems import Context
+
+READABLE = ("refused", "unparsed")
+"""Replies that hold none of what was asked for; any other failure ends the question."""
+
+
+class Failed(Exception):
+    """A call that the question cannot go on after."""
+
+    def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__(reply.error or reply.status)
+        self.reply = reply
+
+
+@dataclass
+class Work:
+    """One question in work."""
+
+    question: QuestionView
+    ctx: Context
+    lines: Lines
+    explored: dict[str, None] = field(default_factory=dict)
+    drafts: tuple[str, ...] = ()
+    feedback: list[Fact] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+
+    async def ask(self, task: Task[OutputT]) -> OutputT | None:
+        """A call of linking or retrieval; None for a reply without what was asked for.  Raises Failed."""
+        reply = await self.ctx.ask(task)
+        if reply.value is None and reply.status not in READABLE:
+            raise Failed(reply)
+        self.flags += FLAGS.get(reply.status, ())
+        return reply.value
+
+    def fields(self) -> dict[str, Any]:
+        """What a prediction says besides its answers."""
+        if self.lines.cut:
+            self.flags.append("truncated")
+        if self.lines.overlong:
+            self.flags.append("context_overflow")
+        return {
+            "topics": tuple(self.explored),
+            "evidence": self.lines.evidence(),
+            "flags": tuple(dict.fromkeys(self.flags)),
+        }

@@ -1,0 +1,351 @@
+"""MindMap: draws a mind map from the paths between a question's entities and from what is around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from clwqa_baselines.adapter import Adapter
+from clwqa_baselines.fitting import reached
+from clwqa_baselines.mentions import Mentions
+from clwqa_baselines.mindmap.config import MindMapConfig
+from clwqa_baselines.mindmap.neighbours import Row, rows, told
+from clwqa_baselines.mindmap.paths import Chain, Finder, chains, joined, select
+from clwqa_baselines.mindmap.tasks import (
+    AnswerWithMindMap,
+    ExtractEntities,
+    MindMapAnswer,
+    Piece,
+    Probe,
+    Sentences,
+    Verbalise,
+)
+from clwqa_baselines.replies import FLAGS, failed
+from clwqa_baselines.topics import ORACLES, Topics
+from clwqa_baselines.wrappers import outputs
+from clwqa_bench.kg.protocol import Path, Sense
+from clwqa_bench.llm.protocol import Reply
+from clwqa_bench.llm.tasks import OutputT, Task
+from clwqa_bench.predictions import (
+    Citation,
+    Evidence,
+    EvidencePath,
+    EvidenceTriple,
+    Flag,
+    Prediction,
+    TraceEvent,
+)
+from clwqa_bench.records import QuestionView, TripleRef
+from clwqa_bench.systems import Card, Context, Resources, System
+
+REMEMBERED = 16_384  # names
+SURE = 0.6  # the least score of a text that is not asked for again must be above it
+MARK = re.compile(r"[\[【［]([PN])(\d+)[\]】］]")
+
+
+class MindMap(System):
+    """Entities, paths and neighbours, sentences, answer: four calls a question.
+
+    If a call fails: the question has the status of the reply where entities are named and where it is answered.
+    Evidence that could not be put into sentences is shown as it is.  A probe that fails counts as unsure, as in the
+    code, and a second attempt that fails leaves the first.
+    """
+
+    name = "mindmap"
+    uses_llm = True
+    tasks = (ExtractEntities, Verbalise, AnswerWithMindMap, Probe)
+    oracles = ORACLES
+    Config = MindMapConfig
+    config: MindMapConfig
+    card = Card(
+        citation="Wen, Wang, Sun: MindMap: Knowledge Graph Prompting Sparks Graph of Thoughts in Large Language "
+        "Models. ACL 2024",
+        calls="4 (1 entities + 2 sentences + 1 answer); 10 with `probe`; 1 less with `topics=linked` or gold anchors; "
+        "2 less without `verbalise`; 1 more where answers have to be picked out of prose",
+        index="none with `index=names`; else an index of all entity names",
+        weaknesses=(
+            "What the extraction misses or gets wrong is never looked at.",
+            "Relations are followed forwards alone, so nothing is found that points to an entity of the question.",
+            "A question with one entity gets no paths: what is two steps away cannot be answered.",
+            "Five rows of neighbours are told, the first entity's first.",
+            "Sentences made from evidence may say what the evidence does not.",
+        ),
+        deviations=(
+            "Entities are extracted when a question is asked, not offline: questions are not known before.",
+            "`index=names` looks names and passages up; the code embeds names (`index=dense`).",
+            "Neighbours over relations to diseases are not followed once more: a special case of a medical graph.",
+            "A path over a waiting entity is noticed whatever its name: the code compares two spellings.",
+            "A row of neighbours holds at most `tails` entities: a hub would fill every context.",
+            "The probe is off: its one token is rarely a number, so it doubles nearly every call.",
+        ),
+    )
+
+    @property
+    def variant(self) -> str:
+        """The settings that are not the default."""
+        changed = self.config.model_dump(exclude_defaults=True)
+        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
+
+    def prepare(self, resources: Resources) -> None:
+        config = self.config
+        self._graph, self._ontology = resources.kg, resources.ontology
+        self._mentions = Mentions.open(config.index, resources)
+        self._topics = Topics.open(resources)
+        self._adapter = Adapter(resources.kg, self._mentions.gazetteer, outputs)
+        self._name = lru_cache(REMEMBERED)(self._named)
+        self._between = Finder(
+            resources.kg,
+            config.path_length,
+            config.shortest_paths,
+            directed=not config.inverse_edges,
+            text=self._path_text,
+        )
+
+    async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
+        if "anchors" in ctx.oracle or self.config.topics == "linked":
+            entities = _first_of_each((t.mention, t.id) for t in self._topics.find(question, ctx))
+        else:
+            reply = await ctx.ask(ExtractEntities(question=question.text))
+            if reply.value is None:
+                ctx.trace.add(TraceEvent(stage="link", op=reply.status))
+                return failed(question.id, reply)
+            entities = self._link(reply.value.entities, ctx)
+        if not entities and self.config.no_mention == "stop":
+            return Prediction(id=question.id, status="empty", ranked=True, flags=("no_evidence",))
+        shown = self._retrieve(entities, ctx)
+        try:
+            return await self._answer(question, entities, shown, ctx)
+        except Spent as spent:
+            return failed(question.id, spent.reply, topics=entities, evidence=self._evidence(shown))
+
+    # ------------------------------------------------------------------ entities
+
+    def _link(self, mentions: Iterable[str], ctx: Context) -> tuple[str, ...]:
+        """The best entity of each mention that no mention before has taken."""
+        found: dict[str, tuple[str, float]] = {}
+        for mention in mentions:
+            candidates = self._mentions.search(mention, len(found) + 1)
+            free = next((one for one in candidates if one[0] not in found), None)
+            if free is not None and free[1] >= self.config.threshold:
+                found[free[0]] = mention, free[1]
+        detail = {"mentions": {node: mention for node, (mention, _) in found.items()}}
+        scores = {node: round(score, 4) for node, (_, score) in found.items()}
+        event = TraceEvent(
+            stage="link", op="extracted", entities=tuple(found), detail={**detail, "scores": scores}
+        )
+        ctx.trace.add(event)
+        return tuple(found)
+
+    # ------------------------------------------------------------------ evidence
+
+    def _retrieve(self, entities: Sequence[str], ctx: Context) -> Shown:
+        """Paths and rows of neighbours, and of them those that are told."""
+        config = self.config
+        found = list(chains(entities, self._between)) if len(entities) != 1 else []
+        around = list(rows(entities, self._graph, inverse=config.inverse_edges, tails=config.tails))
+        pieces = [self._path_piece(number, one) for number, one in enumerate(found, start=1)]
+        ctx.trace.add(
+            TraceEvent(
+                stage="retrieve",
+                paths=tuple(pieces),
+                triples=tuple(triple for row in around for triple in _refs(row.paths)),
+            )
+        )
+        kept = select(found, config.paths)
+        listed = told(around, config.neighbours, config.few_rows)
+        shown = Shown(tuple((pieces[place], joined(found[place])) for place in kept), tuple(listed))
+        ctx.trace.add(
+            TraceEvent(
+                stage="prune",
+                paths=tuple(piece for piece, _ in shown.paths),
+                triples=tuple(triple for row in listed for triple in _refs(row.paths)),
+                dropped=tuple(p.id for place, p in enumerate(pieces) if place not in kept),
+            )
+        )
+        return shown
+
+    def _path_piece(self, number: int, found: Chain) -> EvidencePath:
+        text = "->".join(map(self._path_text, found if self.config.repeat_joint else [joined(found)]))
+        return EvidencePath(id=f"p{number}", triples=_refs([joined(found)]), text=text)
+
+    # ------------------------------------------------------------------ answer
+
+    async def _answer(
+        self, question: QuestionView, entities: Sequence[str], shown: Shown, ctx: Context
+    ) -> Prediction:
+        evidence = self._evidence(shown)
+        flags: list[Flag] = [] if evidence.ids() else ["no_evidence"]
+        if any(row.ends.truncated for row in shown.rows):
+            flags.append("truncated")
+        paths = await self._sentences(question, "paths", self._paths(shown, entities), flags, ctx)
+        around = await self._sentences(question, "neighbours", self._neighbours(shown), flags, ctx)
+        task = AnswerWithMindMap(question=question.text, paths=paths, neighbours=around)
+        reply = await self._ask(question, task, ctx)
+        ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
+        fields: dict[str, Any] = {"topics": tuple(entities), "evidence": evidence}
+        if reply.value is None:
+            return failed(question.id, reply, flags=tuple(flags), **fields)
+        native = reply.value.native
+        adapted = await self._adapter.adapt(question.text, native, ctx, evidence=evidence)
+        flags += adapted.flags
+        if any(answer.source == "parametric" for answer in adapted.answers):
+            flags.append("parametric")
+        return Prediction(
+            id=question.id,
+            raw_answer=native,
+            native_format="prose",
+            citations=_citations(native, shown),
+            flags=tuple(dict.fromkeys(flags)),
+            **adapted.fields,
+            **fields,
+        )
+
+    async def _sentences(
+        self, question: QuestionView, kind: Any, pieces: tuple[Piece, ...], flags: list[Flag], ctx: Context
+    ) -> tuple[Piece, ...]:
+        """The pieces with their texts put into sentences; a piece that none was made of is not told."""
+        if not pieces or not self.config.verbalise:
+            return pieces
+        reply = await self._ask(question, Verbalise(kind=kind, pieces=pieces), ctx)
+        flags += FLAGS.get(reply.status, ())
+        if reply.value is None:
+            ctx.trace.add(TraceEvent(stage="refine", op=reply.status))
+            return pieces
+        texts = {sentence.number: sentence.text for sentence in reply.value.sentences if sentence.text}
+        ctx.trace.add(TraceEvent(stage="refine", op=kind, detail={"sentences": list(texts.values())}))
+        return tuple(p.model_copy(update={"text": texts[p.number]}) for p in pieces if p.number in texts)
+
+    async def _ask(self, question: QuestionView, task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
+        """A call; with `probe`, a second one if the model is not sure of what the first one gave."""
+        reply = await _asked(task, ctx)
+        if not self.config.probe or reply.value is None:
+            return reply
+        sure = await _asked(Probe(question=question.text, text=_text(reply.value)), ctx)
+        ctx.trace.add(TraceEvent(stage="reflect", op=sure.status))
+        if sure.value is not None and sure.value.score > SURE:
+            return reply
+        again = await _asked(task, ctx)
+        return reply if again.value is None else again
+
+    # ------------------------------------------------------------------ evidence in words
+
+    def _paths(self, shown: Shown, entities: Sequence[str]) -> tuple[Piece, ...]:
+        """Numbered paths; nodes on the way are reached from both ends."""
+        pieces = []
+        for number, (piece, path) in enumerate(shown.paths, start=1):
+            found = tuple(
+                reached(walk, self._graph, self._name, place)
+                for walk in (path, _backwards(path))
+                for place in range(1, len(walk.nodes))
+                if walk.nodes[place] not in entities
+            )
+            pieces.append(Piece(number=number, text=piece.text, reached=found))
+        return tuple(pieces)
+
+    def _neighbours(self, shown: Shown) -> tuple[Piece, ...]:
+        """Numbered rows."""
+        return tuple(
+            Piece(
+                number=number,
+                text=self._row_text(row),
+                reached=tuple(reached(path, self._graph, self._name) for path in row.paths),
+            )
+            for number, row in enumerate(shown.rows, start=1)
+        )
+
+    def _evidence(self, shown: Shown) -> Evidence:
+        triples = (
+            EvidenceTriple(id=id, triple=triple, text=self._path_text(path))
+            for number, row in enumerate(shown.rows, start=1)
+            for id, path, triple in zip(_row_ids(number, row), row.paths, _refs(row.paths), strict=True)
+        )
+        return Evidence(paths=tuple(piece for piece, _ in shown.paths), triples=tuple(triples))
+
+    def _path_text(self, path: Path) -> str:
+        """守株待兔->出自->五蠹; a relation walked backwards points backwards."""
+        steps = zip(path.relations, path.senses, path.nodes[1:], strict=True)
+        return self._name(path.nodes[0]) + "".join(
+            f"{self._arrow(relation, sense)}{self._name(node)}" for relation, sense, node in steps
+        )
+
+    def _row_text(self, row: Row) -> str:
+        ends = ",".join(map(self._name, row.ends))
+        return f"{self._name(row.entity)}{self._arrow(row.relation, row.sense)}{ends}"
+
+    def _arrow(self, relation: str, sense: str) -> str:
+        word = self._ontology.label(relation)
+        return f"->{word}->" if sense == "out" else f"<-{word}<-"
+
+    def _named(self, node: str) -> str:
+        """The text of a passage, the label of anything else, on one line."""
+        entity = self._graph.entity(node)
+        return " ".join((entity.text or entity.label).split())
+
+
+class Spent(Exception):
+    """The budget is used up."""
+
+    def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__(reply.status)
+        self.reply = reply
+
+
+async def _asked(task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
+    """The reply to a task.  Raises Spent if nothing may be asked any more."""
+    reply = await ctx.ask(task)
+    if reply.status == "skipped":
+        raise Spent(reply)
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is told: paths as evidence and as walks, and rows of neighbours."""
+
+    paths: tuple[tuple[EvidencePath, Path], ...]
+    rows: tuple[Row, ...]
+
+
+def _first_of_each(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """One entity for a mention."""
+    first: dict[str, str] = {}
+    for mention, node in named:
+        first.setdefault(mention, node)
+    return tuple(dict.fromkeys(first.values()))
+
+
+def _refs(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
+    return tuple(
+        TripleRef(head=t.head, relation=t.relation, tail=t.tail) for path in paths for t in path.triples
+    )
+
+
+def _backwards(path: Path) -> Path:
+    senses: tuple[Sense, ...] = tuple("in" if s == "out" else "out" for s in reversed(path.senses))
+    return replace(path, nodes=path.nodes[::-1], relations=path.relations[::-1], senses=senses)
+
+
+def _row_ids(number: int, row: Row) -> Iterator[str]:
+    return (f"n{number}.{place}" for place in range(1, len(row.ends) + 1))
+
+
+def _citations(native: str, shown: Shown) -> tuple[Citation, ...]:
+    """Marks in the text and what they stand for: a path, or every triple of a row."""
+    ids = {f"P{number}": [piece.id] for number, (piece, _) in enumerate(shown.paths, start=1)}
+    ids |= {f"N{number}": list(_row_ids(number, row)) for number, row in enumerate(shown.rows, start=1)}
+    marks = dict.fromkeys(f"{kind}{number}" for kind, number in MARK.findall(native))
+    return tuple(
+        Citation(marker=f"[{mark}]", evidence_id=id, ok=mark in ids)
+        for mark in marks
+        for id in ids.get(mark, [mark])
+    )
+
+
+def _text(value: object) -> str:
+    """What a probe looks at."""
+    if isinstance(value, Sentences):
+        return "\n".join(sentence.text for sentence in value.sentences)
+    return value.native if isinstance(value, MindMapAnswer) else ""

@@ -1,0 +1,156 @@
+"""The graph tools of BYOKG-RAG on a graph worked out by hand, and the safety of queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from clwqa_baselines.byokg_rag.config import ByokgConfig
+from clwqa_baselines.byokg_rag.graph import Relations, Tools
+from clwqa_baselines.byokg_rag.query import Runner, refusal, runs_cypher
+from clwqa_baselines.byokg_rag.scoring import Ranker
+from clwqa_bench.errors import GraphError
+from clwqa_bench.kg.memory import MemoryGraph
+from clwqa_bench.kg.protocol import Path
+from tests.baselines import culture, odd_graph
+
+
+@pytest.fixture(scope="module")
+def kg(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
+    return culture.graph(tmp_path_factory.mktemp("culture"))
+
+
+def tools(kg: MemoryGraph, *, inverse: bool = False, tails: int = 100, most: int = 100) -> Tools:
+    return Tools(kg, Relations(kg, kg.ontology, inverse), kg.label, tails, most, max_distance=4)
+
+
+def texts(facts: Any) -> list[str]:
+    return [fact.text for fact in facts]
+
+
+def test_triples_with_one_head_and_relation_are_one_line(kg: MemoryGraph) -> None:
+    assert texts(tools(kg).triples(Path(("韩非子",)))) == ["韩非子 -> by -> 王先慎 | 韩非"]
+    (fact,) = tools(kg, tails=1).triples(Path(("韩非子",)))
+    assert (fact.text, fact.cut) == ("韩非子 -> by -> 王先慎", True)
+
+
+def test_relations_backwards_are_marked_and_there_only_if_wanted(kg: MemoryGraph) -> None:
+    assert list(tools(kg).triples(Path(("王先慎",)))) == []
+    assert texts(tools(kg, inverse=True).triples(Path(("王先慎",)))) == ["王先慎 -> ^by -> 庄子集解 | 韩非子"]
+    assert list(tools(kg).relations.moves) == ["by", "from", "like", "partOf", "quotes"]
+    assert len(tools(kg, inverse=True).relations.moves) == 10
+
+
+def test_paths_follow_exactly_the_relations_and_forwards_alone(kg: MemoryGraph) -> None:
+    follow = tools(kg).follow
+    assert texts(follow(["守株待兔"], ["from", "partOf", "by"])) == [
+        "守株待兔 -> from > 五蠹 > partOf > 韩非子 > by -> 王先慎 | 韩非"
+    ]
+    assert texts(follow(["守株待兔", "刻舟求剑"], ["from", "partOf"])) == [
+        "刻舟求剑 -> from > 察今 > partOf -> 吕氏春秋",
+        "守株待兔 -> from > 五蠹 > partOf -> 韩非子",
+    ]
+    assert follow(["守株待兔"], ["from", "wrote"]) == []
+    assert follow(["守株待兔"], []) == []
+    assert follow(["五蠹"], ["from"]) == []
+    assert texts(tools(kg, inverse=True).follow(["韩非"], ["^by", "^partOf"])) == [
+        "韩非 -> ^by > 韩非子 > ^partOf -> 五蠹 | 序"
+    ]
+
+
+def test_a_path_over_a_loop_is_passed_over(tmp_path_factory: pytest.TempPathFactory) -> None:
+    odd = odd_graph.graph(tmp_path_factory.mktemp("odd"))
+    assert tools(odd).follow(["圆圈"], ["rel"]) == []
+    (fact,) = tools(odd, most=7).follow(["中心"], ["rel"])
+    assert (len(fact.walks), fact.cut) == (7, True)
+    assert texts(tools(odd).follow([odd_graph.ODD], ["rel"])) == [
+        f"{odd_graph.ODD} -> rel -> {odd_graph.END}"
+    ]
+
+
+def test_one_shortest_path_to_each_target(kg: MemoryGraph) -> None:
+    shortest = tools(kg).shortest
+    assert texts(shortest(["守株待兔", "五蠹"], ["吕不韦", "韩非"])) == [
+        "守株待兔 -> like > 刻舟求剑 > from > 察今 > partOf > 吕氏春秋 > by -> 吕不韦",
+        "五蠹 -> partOf > 韩非子 > by -> 韩非",
+    ]
+    near = replace(tools(kg), max_distance=3)
+    assert near.shortest(["守株待兔"], ["吕不韦"]) == []
+    assert texts(shortest(["五蠹"], ["韩非"])) == ["五蠹 -> partOf > 韩非子 > by -> 韩非"]
+    assert shortest(["韩非"], ["韩非"]) == []
+    assert shortest([], ["韩非"]) == []
+
+
+def test_scoring_takes_the_best_lines_within_two_steps(kg: MemoryGraph) -> None:
+    config = ByokgConfig(retriever="scoring", scored_top=2)
+    found = Ranker.open(config).score("五蠹属于哪部书？partOf", ["守株待兔"], tools(kg))
+    assert texts(found)[0] == "五蠹 -> partOf -> 韩非子"
+    assert len(found) == 2
+    pruned = ByokgConfig(retriever="scoring", reranker="tfidf", scored_relations=1)
+    assert texts(Ranker.open(pruned).score("partOf", ["守株待兔"], tools(kg))) == ["五蠹 -> partOf -> 韩非子"]
+
+
+# ---------------------------------------------------------------------- queries
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("MATCH (n) RETURN n.label", None),
+        ("match (n) detach delete n", "DETACH"),
+        ("MATCH (n) /* harmless */ SET n.a = 1", "SET"),
+        (
+            "MATCH (n) // SET n.a = 1\nRETURN n",
+            "SET",
+        ),  # blocked as well: what is a comment is not ours to say
+        ("MATCH (n {a: '//'}) DELETE n", "DELETE"),
+        ("MATCH (n) DEL/**/ETE n", None),  # no keyword to Cypher either
+        ("ＤＲＯＰ INDEX x", "DROP"),
+        ("MATCH (n:Asset) RETURN n.offset", None),
+        ("CALL db.labels()", "CALL"),
+        ("MERGE (n)", "MERGE"),
+        ("CREATE (n)", "CREATE"),
+        ("MATCH (n) REMOVE n.x", "REMOVE"),
+    ],
+)
+def test_only_reading_queries_are_run(query: str, word: str | None) -> None:
+    assert refusal(query) == word
+
+
+class Queried:
+    """A store that answers every query alike."""
+
+    def __init__(self, result: Any) -> None:
+        self.result, self.asked = result, list[str]()
+
+    def query(self, text: str, **parameters: Any) -> Any:
+        self.asked.append(text)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ([{"n.label": "韩非"}], 'Q\n[{"n.label":"韩非"}]'),
+        ([{"a": 1}, {"a": 2}, {"a": 3}], 'Q\n[{"a":1},{"a":2}]\n(1 rows more)'),
+        ([], "Q\n(no rows)"),
+        (GraphError("syntax", fix="mend it"), "Q\n(error: syntax)"),
+    ],
+)
+def test_whatever_a_query_gives_is_a_line(result: Any, line: str) -> None:
+    assert Runner(Queried(result), 2).run("Q") == line  # type: ignore[arg-type]
+
+
+def test_a_query_that_writes_never_reaches_the_store() -> None:
+    store: Any = Queried([])
+    line = Runner(store, 2).run("MERGE (n)")
+    assert line == "MERGE (n)\n(not run: MERGE changes the graph or calls a procedure)"
+    assert store.asked == []
+
+
+def test_the_embedded_store_runs_no_cypher(kg: MemoryGraph) -> None:
+    assert not runs_cypher(kg)
