@@ -3,6 +3,8 @@
     python -m benchmarks                          # graph_store, import_time, score, linking, ceaf, build
     python -m benchmarks --labels LABELS.jsonl    # ... and categories, on hand-labelled words
     python -m benchmarks build --workers 1
+    python -m benchmarks stores                   # graph servers; needs the extra `dev`, takes ten minutes
+    python -m benchmarks scorer FOLDER            # a trained node scorer; needs the extra `neural`
 
 Each runs in a process of its own, so that none is measured with another's memory or caches.
 """
@@ -13,20 +15,21 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("graph_store", "import_time", "score", "linking", "ceaf", "build", "categories")
+EVERY = ("graph_store", "import_time", "score", "linking", "ceaf", "build", "categories")
+NAMED = ("scorer", "stores")  # only if they are asked for
 
 
 def main() -> int:
     """Run from the command line; the exit code is that of the first benchmark that fails."""
-    if sys.argv[1:2] and sys.argv[1] in NAMES:
+    if sys.argv[1:2] and sys.argv[1] in (*EVERY, *NAMED):
         return run(*sys.argv[1:])
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", nargs="?", choices=NAMES, help="only this one (default: all)")
+    parser.add_argument("name", nargs="?", choices=(*EVERY, *NAMED), help="only this one")
     parser.add_argument("--labels", help="hand-labelled words for the benchmark `categories`")
     labels = parser.parse_args().labels
-    for name in NAMES:
+    for name in EVERY:
         arguments = [labels] if name == "categories" else []
         if None in arguments:
             continue

@@ -134,7 +134,7 @@ def opened(
     if name == "bolt" and uri:
         yield open_store(uri), {}
     elif name == "bolt":
-        with BoltServer.start(scratch / "server") as server:
+        with BoltServer.start(scratch / "server", options=()) as server:
             started = time.perf_counter() - start
             with Connection(Address.parse(server.uri, USER), PASSWORD) as connection:
                 start = time.perf_counter()

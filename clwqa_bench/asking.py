@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.kg.remote import ServerGoneError
 from clwqa_bench.llm.protocol import LLMError
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import Question, QuestionView, Split
@@ -32,7 +33,9 @@ class SplitGold:
 
     @cached_property
     def by_id(self) -> dict[str, Question]:
-        """All questions with their gold."""
+        """All questions with their gold; none where it is withheld."""
+        if self.dataset.withholds(self.split):
+            return {}
         return {question.id: question for question in self.dataset.questions(self.split)}
 
 
@@ -65,7 +68,7 @@ async def ask(setup: Setup, question: QuestionView, timeout: float | None = None
     """Ask one question.  What the system raises, or returns that is not a prediction of it, is status `error`.
 
     After `timeout` seconds the question is `timeout`, at the next moment the system waits for something.
-    Raises LLMError if no other question could be asked either.
+    Raises LLMError or ServerGoneError if no other question could be asked either.
     """
     ctx = setup.context(question.id)
     try:
@@ -92,7 +95,7 @@ async def _answer(system: System, question: QuestionView, ctx: Context, timeout:
         if found.id != question.id:
             raise ValueError(f"answer() returned a prediction for {found.id!r}")
         return found
-    except LLMError:
+    except (LLMError, ServerGoneError):
         raise
     except asyncio.CancelledError as error:
         if (task := asyncio.current_task()) and task.cancelling():
@@ -127,16 +130,17 @@ def _item(found: Prediction, trace: Trace, gold: SplitGold) -> Item:
 
 def shortened(event: TraceEvent, id: str, gold: SplitGold) -> TraceEvent:
     """An event whose long lists keep their head and whatever lies on a gold path, so that the stage indicators
-    stay exact.  `total` then says how many there were; the system never learns which were kept.
+    stay exact; where the gold is withheld, their head alone.  `total` then says how many there were; the system
+    never learns which were kept.
     """
     names = ("entities", "elements", "paths", "triples", "texts", "dropped")
     long = {name: entries for name in names if len(entries := getattr(event, name)) > TRACE_HEAD}
     if not long:
         return event
-    question = gold.by_id[id]
-    answers = {answer.entity_id for answer in question.answers}
-    nodes = answers.union(*(path.entities for path in question.standard_paths))
-    evidence = set(question.evidence)
+    question = gold.by_id.get(id)
+    answers = {answer.entity_id for answer in question.answers} if question else set()
+    nodes = answers.union(*(path.entities for path in question.standard_paths)) if question else answers
+    evidence = set(question.evidence) if question else set()
     keep = {
         "entities": lambda entity: entity in nodes,
         "triples": lambda triple: triple in evidence,

@@ -109,6 +109,10 @@ class Dataset:
                 verify_file(root, name, entry)
         return cls(root, manifest)
 
+    def withholds(self, split: Split) -> bool:
+        """Whether this is a public folder from which the gold of a split is left out (`leaderboard withhold`)."""
+        return bool(self.manifest.config.get("withheld", {}).get("split") == split)
+
     def questions(self, split: Split | None = None) -> Iterator[Question]:
         """Questions of one split (of all, in the order train, validation, test), sorted by id."""
         for path in self._parquet("qa", split):

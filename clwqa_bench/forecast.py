@@ -85,6 +85,13 @@ class DryModel:
         self.estimates[task.id] += self.model.estimate(task)
         return await self.stand_in.do(task) if self.stand_in else Reply("skipped")
 
+    def taken(self, share: float) -> dict[str, Calls]:
+        """What was taken down since this was asked last, so many times."""
+        taken = {task: _scaled(calls, self.estimates[task], share) for task, calls in self.calls.items()}
+        self.calls.clear()
+        self.estimates.clear()
+        return taken
+
     def describe(self) -> Mapping[str, Any]:
         """That of the model."""
         return self.model.describe()
@@ -110,6 +117,7 @@ def forecast(
     shard: str | None = None,
     oracle: Sequence[str] = (),
     model: Model | None = None,
+    kg: str | None = None,
     retry: bool = False,
 ) -> Forecast:
     """What `runner.run` with the same arguments would ask of a language model; `out` is only looked at.
@@ -119,21 +127,24 @@ def forecast(
     model = model or Model()
     model = replace(model, options=replace(model.options, dry=True))
     selection, questions = Selection(split, seed, sample, shard).of(dataset)
-    with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop) as setup:
+    with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop, kg) as setup:
         manifest = manifest_of(setup, selection, model)
         missing = _missing(questions, out, manifest, retry)
         if setup.resources.llm is None:
             return Forecast(manifest.title, len(missing), 0, {}, Calls(0, 0, 0, 0.0), ())
         tried = _some(missing, seed)
         dry = DryModel(setup.resources.llm, _stand_in(setup.resources, model.options))
-        setup = replace(setup, resources=replace(setup.resources, llm=dry))
-        prepare(system, setup.resources)
+        setup = replace(setup, resources=replace(setup.resources, llm=dry, dry=True))
         try:
+            prepare(system, setup.resources)
+            once = dry.taken(1.0)  # however many questions there are
             loop.run(_try(setup, tried))
         finally:
             loop.run(dry.close())
-    share = len(missing) / len(tried) if tried else 0.0
-    tasks = {task: _scaled(number, dry.estimates[task], share) for task, number in sorted(dry.calls.items())}
+    each = dry.taken(len(missing) / len(tried) if tried else 0.0)
+    tasks = {
+        task: _total(part[task] for part in (once, each) if task in part) for task in sorted({*once, *each})
+    }
     later = WITH_STAND_IN if dry.stand_in else WITHOUT_STAND_IN
     return Forecast(
         manifest.title, len(missing), len(tried), tasks, _total(tasks.values()), (later, *UNKNOWN)

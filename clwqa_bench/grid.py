@@ -33,7 +33,7 @@ SHOWN_IDS = 5  # how many ids an error message lists
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
     """What scoring needs of a question.  `group` is the fact group, the cluster of all statistics; `strata`
-    are names like "hops=2" that the question counts towards."""
+    are names like "hops=2" that the question counts towards.  The answers of an `ordered` one are a list."""
 
     id: str
     text: str
@@ -44,6 +44,7 @@ class GoldQuestion:
     anchors: tuple[Anchor, ...] = ()
     standard_paths: tuple[StandardPath, ...] = ()
     evidence: tuple[TripleRef, ...] = ()
+    ordered: bool = False
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Ontology:
     @staticmethod
     def load(path: str | Path | None = None) -> Ontology:
         """Parse a Turtle ontology; the packaged one by default.  Raises OntologyError when it is unsound."""
-        return _packaged() if path is None else _parse(Path(path))
+        return _packaged() if path is None or _is_packaged(Path(path)) else _parse(Path(path))
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Ontology:
@@ -123,6 +123,11 @@ class Ontology:
     def description(self, name: str, lang: str = "zh") -> str:
         """The description of a type or relation in ``lang``, else in any language, else ''."""
         return _in_language(self._term(name).descriptions, lang)
+
+    @cached_property
+    def is_chinese(self) -> bool:
+        """Whether types have Chinese labels."""
+        return any(lang == "zh" for term in self.type_terms.values() for lang, _ in term.labels)
 
     # ------------------------------------------------------------------ hierarchy of types
 
@@ -264,6 +269,11 @@ def _frozen(record: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _packaged() -> Ontology:
     return _parse(DEFAULT_PATH)
+
+
+def _is_packaged(path: Path) -> bool:
+    """Whether a file is a copy of the packaged ontology, as in most datasets: it need not be parsed again."""
+    return path.is_file() and path.read_bytes() == DEFAULT_PATH.read_bytes()
 
 
 def _parse(path: Path) -> Ontology:

@@ -7,7 +7,7 @@ threads. `SCHEMA_VERSION` names the layout written to disk; a reader refuses a n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,7 +20,13 @@ Method = Literal["template", "llm"]
 Split = Literal["train", "validation", "test"]
 Band = Literal["L5", "L4", "L3", "L2", "L1"]
 
+Operation = Literal[
+    "basic", "relationship", "negation", "aggregation", "counting", "superlative", "ranking", "comparison"
+]
+
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+"""What has to be done with what is retrieved (taxonomy of the HubLink paper, sec. 3.1); the families of the extension set's questions."""
 BAND_LABELS: Mapping[Band, float] = {"L5": 0.9, "L4": 0.7, "L3": 0.5, "L2": 0.3, "L1": 0.1}
 """The soft label of each relevance band, the middle of its fifth of [0, 1] (seed paper sec. 4.3.1)."""
 
@@ -127,6 +133,11 @@ class Question(Record):
     @property
     def query(self) -> Query:
         return Query(cypher=self.cypher, sparql=self.sparql)
+
+    @property
+    def operation(self) -> Operation | None:
+        """The reasoning operation asked for; None outside the extension set."""
+        return next((name for name in OPERATIONS if name == self.family), None)
 
     def view(self) -> QuestionView:
         """The question as a system sees it: no gold, no strata, no template, no provenance."""

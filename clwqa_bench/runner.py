@@ -19,6 +19,8 @@ from clwqa_bench.asking import Setup, SplitGold, ask
 from clwqa_bench.console import Progress, progress
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import ClwqaError
+from clwqa_bench.kg.remote import RemoteGraph
+from clwqa_bench.kg.stores import graph_of
 from clwqa_bench.llm import open_llm
 from clwqa_bench.llm.protocol import LLM, Activity, Options
 from clwqa_bench.llm.tasks import prompts_digest
@@ -103,18 +105,21 @@ def run(
     shard: str | None = None,
     oracle: Sequence[str] = (),
     model: Model | None = None,
+    kg: str | None = None,
     pace: Pace | None = None,
 ) -> Summary:
     """Ask a system all questions of a split (of a `sample`, of a `shard`) that `out` has no prediction for.
 
+    The graph it asks is the dataset's own, or the same one in the graph store at the address `kg`.
     Raises PredictionError when `out` belongs to another configuration or to a run that is going on, PluginError
-    when the system cannot be prepared, SettingError for an oracle it does not know, LLMError when the language
-    model cannot be used, OSError when the folder cannot be written.  What was answered before is kept.
+    when the system cannot be prepared, SettingError for an oracle it does not know, GraphError when the graph of the
+    dataset is not at `kg`, LLMError when the language model cannot be used, OSError when the folder cannot be written.
+    What was answered before is kept.
     """
     model, pace = model or Model(), pace or Pace()
     selection, questions = Selection(split, seed, sample, shard).of(dataset)
     began = time.perf_counter()
-    with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop) as setup:
+    with asyncio.Runner() as loop, opened(system, dataset, selection, oracle, model, loop, kg) as setup:
         manifest = manifest_of(setup, selection, model)
         with open_run(out, manifest, retry=pace.retry) as writer:
             missing = [question for question in questions if question.id not in writer.statuses]
@@ -142,6 +147,8 @@ def manifest_of(setup: Setup, selection: Selection, model: Model) -> RunManifest
     """The identity of a run: whatever differs here makes another run."""
     system, llm = setup.system, setup.resources.llm
     config = system.config.model_dump(mode="json")
+    if isinstance(setup.resources.kg, RemoteGraph):
+        config["kg"] = setup.resources.kg.server
     return RunManifest(
         system=system.name,
         variant=system.variant,
@@ -174,25 +181,41 @@ def opened(
     oracle: Sequence[str],
     model: Model,
     loop: asyncio.Runner,
+    kg: str | None = None,
 ) -> Iterator[Setup]:
-    """What a run needs, with the language model opened if the system uses one; it is closed in the same loop."""
+    """What a run needs; graph and language model are closed in the end."""
     replaced = replaced_by_gold(system, oracle)
-    kg = dataset.kg()
+    if replaced and dataset.withholds(selection.split):
+        raise SettingError(
+            f"{system.name} takes {', '.join(replaced)} from the gold, which is withheld",
+            fix="leave --oracle out, or use another split",
+            field="oracle",
+        )
     content = dataset.manifest.content
-    resources = Resources(
-        kg=kg,
-        ontology=kg.ontology,
-        train=lambda: dataset.questions("train"),
-        seed=selection.seed,
-        cache=dataset_cache(content.get("kg", ""), content.get("qa", "")),
-    )
-    gold = SplitGold(dataset, selection.split)
+    with graph_of(dataset, kg) as graph:
+        resources = Resources(
+            kg=graph,
+            ontology=graph.ontology,
+            train=lambda: dataset.questions("train"),
+            seed=selection.seed,
+            cache=dataset_cache(content.get("kg", ""), content.get("qa", "")),
+        )
+        with _language_model(system, resources, model, loop) as llm:
+            gold = SplitGold(dataset, selection.split)
+            yield Setup(system, replace(resources, llm=llm, wait=loop.run), gold, replaced)
+
+
+@contextmanager
+def _language_model(
+    system: System, resources: Resources, model: Model, loop: asyncio.Runner
+) -> Iterator[LLM | None]:
+    """The language model, if the system uses one; closed in the loop that it was used in."""
     if not system.uses_llm:
-        yield Setup(system, resources, gold, replaced)
+        yield None
         return
     llm: LLM = open_llm(model.spec, resources, model.options)
     try:
-        yield Setup(system, replace(resources, llm=llm), gold, replaced)
+        yield llm
     finally:
         loop.run(llm.close())
 
@@ -229,14 +252,15 @@ def _collecting_seldom() -> Iterator[None]:
 
     The records of one question may be thousands; none is in a cycle, and all go when its line is written.
     """
-    before = gc.get_threshold()
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not frozen:  # else what was frozen before would be looked at again as well
+            gc.unfreeze()
 
 
 # ---------------------------------------------------------------------- asking

@@ -212,16 +212,19 @@ def _gold_question(question: Question) -> GoldQuestion:
         anchors=question.anchors,
         standard_paths=question.standard_paths,
         evidence=question.evidence,
+        ordered=question.operation == "ranking",
     )
 
 
 def _strata(question: Question) -> tuple[str, ...]:
+    kinds = {answer.kind for answer in question.answers}
     return (
+        *([f"operation={question.operation}"] if question.operation else []),
         f"hops={hop_band(question.hops)}",
         f"category={question.category}",
         f"upper={question.upper_category}",
         f"answers={'one' if len(question.answers) == 1 else 'many'}",
-        f"kind={'passage' if any(a.kind == 'passage' for a in question.answers) else 'entity'}",
+        f"kind={next(kind for kind in ('passage', 'literal', 'entity') if kind in kinds)}",
         f"method={question.generator.method}",
         *(f"view={view}" for view in question.views),
     )

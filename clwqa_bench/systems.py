@@ -8,16 +8,17 @@ Systems are entry points of the group `clwqa_bench.systems`; the module docstrin
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import orjson
@@ -35,6 +36,9 @@ from clwqa_bench.registry import SYSTEMS, PluginError
 
 TAKEN = frozenset({"llm", "kg"})
 """Names that no setting has: where `config` of run.json says which language model and which graph store were asked."""
+
+
+T = TypeVar("T")
 
 
 class SettingError(ClwqaError):
@@ -59,12 +63,20 @@ class Card(Record):
     deviations: tuple[str, ...] = ()  # from the original as published, each with its reason
 
 
+class Wait(Protocol):
+    """Runs a coroutine to its end: `asyncio.run`, or `run` of a loop that is there already."""
+
+    def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What a system gets once, before the first question: the graph, the types and relations it is made of, and
     the train split with its gold, read when `train()` is called.
 
     `llm` is the language model of the run, for a system that `uses_llm`; questions ask it with `Context.ask`.
+    To ask it before the first question, `wait` for `llm.do(...)`: it belongs to the loop of the run.  If `dry`, calls
+    are only counted and what comes back is a stand-in's; nothing made from that may be kept.
     `cache` is where things made from this graph and train split may be kept, see `derived`; it may not exist yet.
     """
 
@@ -73,6 +85,8 @@ class Resources:
     train: Callable[[], Iterator[Question]]
     seed: int = 0
     llm: LLM | None = None
+    wait: Wait = asyncio.run
+    dry: bool = False
     cache: Path = field(default_factory=lambda: dataset_cache(uuid.uuid4().hex))  # nothing is found again
 
     def derived(self, name: str, *made_from: object) -> Path:

@@ -45,6 +45,8 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}", "【": "】", "〔": "〕", "〖": "�
 
 # Each pattern begins with the character it is about: looking behind at every position would be slow.
 _SPACE = re.compile(rf" (?:(?<=[{_CJK}·] )|(?=[{_CJK}·]))")
+_IDEOGRAPH = re.compile(rf"[{_CJK}]")
+_PIECE = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}])\w)+|[^\w\s]")
 _DASH = re.compile(r"[—-]{2,}")
 _DOT = re.compile(rf"\.(?<=[{_CJK}]\.)(?=[{_CJK}])")  # 卡尔.马克思
 _ZERO = re.compile(rf"[○◯0](?<=[{_DIGITS}〇].)[○◯0]*|[○◯](?<![○◯].)[○◯]*+(?=[{_DIGITS}])")  # 一九三○年
@@ -104,3 +106,44 @@ def _unwrap(text: str) -> str:
     if close is None or not text.endswith(close) or text.count(close) != 1:
         return text
     return text[1:-1]
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a piece of text is not cut out of a longer word; in scripts without spaces every piece is whole."""
+    return not (
+        _joined(text[start - 1 : start], text[start : start + 1])
+        or _joined(text[end - 1 : end], text[end : end + 1])
+    )
+
+
+def holds(text: str, name: str) -> bool:
+    """Whether a text has a name in it as a whole: "mali" is not in "somalia".
+
+    >>> holds("where is somalia", "mali"), holds("mali and niger", "mali"), holds("守株待兔", "待兔")
+    (False, True, True)
+    """
+    at = text.find(name)
+    while at >= 0:
+        if is_whole(text, at, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def pieces(text: str) -> frozenset[str]:
+    """The characters of a text; of what is written with spaces, the words, in small letters.
+
+    >>> sorted(pieces("Official language")), sorted(pieces("出自"))
+    (['language', 'official'], ['出', '自'])
+    """
+    return frozenset(_PIECE.findall(text.casefold()))
+
+
+def is_ideograph(character: str) -> bool:
+    """Whether a character is of a script that puts no spaces between words (Chinese, Japanese)."""
+    return _IDEOGRAPH.match(character) is not None
+
+
+def _joined(before: str, after: str) -> bool:
+    """Whether two neighbouring characters belong to one word of a script that has spaces."""
+    return before.isalnum() and after.isalnum() and not (is_ideograph(before) or is_ideograph(after))

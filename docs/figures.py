@@ -48,6 +48,7 @@ from clwqa_builders.sources.locate import verify
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
 BLOCK = re.compile(r"<!-- figures:([a-z-]+) -->.*?<!-- /figures -->", re.DOTALL)
+FULL = REPOSITORY / "docs" / "results" / "full-profile.json"
 BANDS = ("1", "2", "3", "4+")
 SYSTEMS = ("random", "majority", "kg-lookup", "oracle")
 COLUMNS = [
@@ -319,6 +320,26 @@ def editions(_: Built) -> str:
     )
 
 
+def full_profile(_: Built) -> str:
+    """Size, categories and cost of the full profile, as `python -m benchmarks build --profile full --keep` left them."""
+    kept = orjson.loads(FULL.read_bytes())
+    s, run = kept["statistics"], kept["run"]
+    size = table(
+        ["", "full profile"],
+        [
+            ("entities", s["entities"]),
+            ("triples", s["triples"]),
+            ("questions", s["questions"]),
+            *((f"{band} hop", s["hops"][band]) for band in BANDS),
+            ("scoring pairs", s["pairs"]["pairs"]),
+            ("seconds of a build, without fetching", round(run["seconds"])),
+            ("peak memory in MB", round(run["peak"] / 1e6)),
+        ],
+    )
+    rows = [(row["category"], row["target"], row["reached"], row["supply"]) for row in s["categories"]]
+    return f"{size}\n\n{table(['category', 'target', 'reached', 'supply'], rows)}"
+
+
 def systems(built: Built) -> str:
     """The trivial systems under the headline metrics, with intervals."""
     return _scores(built, [(metric.label, str(metric), WHOLE) for metric in HEADLINE])
@@ -363,6 +384,7 @@ BLOCKS: dict[str, Callable[[Built], str]] = {
     "groups": groups,
     "caps": caps,
     "editions": editions,
+    "full-profile": full_profile,
     "systems": systems,
     "systems-by-hop": systems_by_hop,
 }

@@ -342,6 +342,7 @@ def write(
     triples: Iterable[tuple[str, str, str]] = TRIPLE_ROWS,
     release: Release = RELEASE,
     pairs: Iterable[ScoringPair] | None = None,
+    adjudicated: Iterable[tuple[str, ...]] = (),
 ) -> Manifest:
     """Write a dataset with a correct manifest for whatever it is given; pairs not given are those of PAIRED."""
     questions, entities = tuple(questions), tuple(entities)
@@ -349,7 +350,8 @@ def write(
         asked = {question.id for question in questions}
         pairs = tuple(pair(*row, questions, entities) for row in PAIRED if row[1] in asked)
     tables = entity_table(entities), triple_table(triples)
-    made = Made(tuple(pairs), (("q4/expl:2", "q4", "expl:2", "", "", "L5 answer; L2 ...", "L5", "answer"),))
+    disputed = (("q4/expl:2", "q4", "expl:2", "", "", "L5 answer; L2 ...", "L5", "answer"),)
+    made = Made(tuple(pairs), disputed, tuple(adjudicated))
     return write_dataset(folder, questions, *tables, DEFAULT_PATH, release, made=made)
 
 

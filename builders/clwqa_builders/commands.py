@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 import typer
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from clwqa_bench.console import emit, progress
 from clwqa_bench.dataset import Dataset
-from clwqa_bench.errors import SourceError
+from clwqa_bench.errors import BuildError, SourceError
 from clwqa_builders.questions.balance import CATEGORY_TARGETS, HOP_TARGETS
 from clwqa_builders.sources import npm
 from clwqa_builders.sources.catalogue import Profile, load_catalogue
@@ -58,6 +58,27 @@ def build(
     allow_shortfall: Annotated[
         bool, typer.Option("--allow-shortfall", help="Accept fewer questions than the targets.")
     ] = False,
+    adjudicated: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Bands of scoring pairs that people decided (`review report --bands FILE`); may be repeated.",
+        ),
+    ] = None,
+    extension: Annotated[
+        Literal["operations"] | None,
+        typer.Option(
+            "--extension",
+            help="Build this extension set on the graph of a dataset instead.",
+            show_default=False,
+        ),
+    ] = None,
+    base: Annotated[
+        Path | None,
+        typer.Option(
+            "--base", help="With --extension: the dataset; that of the profile.", show_default=False
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Build the knowledge graph and the questions, validate them, and put the dataset in place.
@@ -69,9 +90,18 @@ def build(
     """
     # Imported here: the stages pull in everything, and `--help` should not.
     from clwqa_builders import pipeline
+    from clwqa_builders.pairs.adjudicated import TABLE, read_decisions
 
+    if extension is not None:
+        _extend(base or DEFAULT_OUT[profile], out, seed, workers, allow_shortfall, json)
+        return
+    if base is not None:
+        raise BuildError("--base without --extension", fix="add --extension operations, or leave it out")
     out = out or DEFAULT_OUT[profile]
-    plan = pipeline.Plan(_verified(profile, npm_dir), seed, allow_shortfall, workers, profile)
+    decisions = read_decisions((TABLE, *(adjudicated or ())))
+    plan = pipeline.Plan(
+        _verified(profile, npm_dir), seed, allow_shortfall, workers, profile, decisions=decisions
+    )
     stages = pipeline.stages(plan)
     with build_folder(out, NEED_BYTES[profile]) as work:
         if supply:
@@ -82,6 +112,14 @@ def build(
         finished = run_stages(stages, work)
         changed = publish(tree(finished["dataset"].folder / pipeline.DATASET), out)
     emit(summary(out, finished, changed), json, summary_table)
+
+
+def _extend(base: Path, out: Path | None, seed: int, workers: int, allow_shortfall: bool, json: bool) -> None:
+    from clwqa_builders.operations import build as operations
+
+    plan = operations.Plan(operations.open_base(base), seed, allow_shortfall=allow_shortfall, workers=workers)
+    made = operations.build_extension(plan, out or base.parent / plan.name)
+    emit(made, json, operations.summary_table)
 
 
 def _verified(profile: Profile, npm_dir: Path | None) -> dict[str, Verified]:

@@ -9,7 +9,7 @@ import gc
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from clwqa_builders.graph.assemble import CalendarNames, Supplement, assemble
 from clwqa_builders.graph.calendar import class_names
 from clwqa_builders.graph.history import agreed_eras, read_csv
 from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.pairs.adjudicated import Decisions, digest
 from clwqa_builders.pairs.asked import deal, read_asked
 from clwqa_builders.pairs.make import PAIR_TARGETS, Made, make_pairs
 from clwqa_builders.pairs.nodes import Nodes
@@ -89,7 +90,7 @@ SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: 
 class Plan:
     """What a build depends on besides the code: verified sources, seed, and how many processes may help.
 
-    ``sources`` are those of the ``profile``.
+    ``sources`` are those of the ``profile``; ``decisions`` are the bands of scoring pairs that people decided.
     """
 
     sources: Mapping[str, Verified]
@@ -97,6 +98,7 @@ class Plan:
     allow_shortfall: bool = False
     workers: int = 1
     profile: Profile = "core"
+    decisions: Decisions = field(default_factory=dict)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -151,7 +153,12 @@ def stages(plan: Plan) -> list[Stage]:
     return [
         *graph_stages(plan),
         Stage("questions", heavy(draw_questions, plan), inputs=("graph",), config=config),
-        Stage("pairs", heavy(draw_pairs, plan), inputs=("graph", "questions"), config=config),
+        Stage(
+            "pairs",
+            heavy(draw_pairs, plan),
+            inputs=("graph", "questions"),
+            config=config | {"decisions": digest(plan.decisions)},
+        ),
         Stage("dataset", heavy(write, plan), inputs=("graph", "questions", "pairs"), config=config),
         Stage("validation", heavy(validate, plan, collect=True), inputs=("dataset",)),
     ]
@@ -301,7 +308,7 @@ def draw_questions(plan: Plan, context: Context) -> None:
     report = {**supply_report(templates, enumerated, columns), "crossing": selection.ungrouped}
     (context.out / SUPPLY).write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
     enumerated, selection = only_drawn(enumerated, selection)
-    maker = Maker(columns, MemoryGraph.open(folder), ontology, _sources_of(read_tables(folder)[1]))
+    maker = Maker(columns, MemoryGraph.open(folder), ontology, sources_of(read_tables(folder)[1]))
     held_out = held_out_templates(plan.seed, {t.id: t.hops for t in templates})
     lines = make_questions(maker, enumerated, selection, held_out, plan.workers)
     with (context.out / "questions.jsonl").open("wb") as file:
@@ -344,7 +351,7 @@ def _require_full(selection: Selection, plan: Plan) -> None:
         )
 
 
-def _sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def sources_of(triples: pa.Table) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """Ids of the sources that tell each triple, from its provenance ("source@version#row | ...")."""
     rows = zip(*(triples[c].to_pylist() for c in ("head", "relation", "tail", "provenance")), strict=True)
     known: dict[str, tuple[str, ...]] = {}
@@ -368,9 +375,14 @@ def draw_pairs(plan: Plan, context: Context) -> None:
     parts = deal(asked, columns, plan.seed)
     nodes = Nodes.of(MemoryGraph.open(folder), columns, parts.of_entity)
     rubric = load_rubric(ontology)
-    made = make_pairs(asked, parts.of_question, nodes, rubric, plan.seed, workers=plan.workers)
+    made = make_pairs(
+        asked, parts.of_question, nodes, rubric, plan.seed, workers=plan.workers, decisions=plan.decisions
+    )
     (context.out / PAIRS).write_bytes(made.to_json())
-    context.progress.note(f"  {len(made.pairs):,} scoring pairs, {len(made.disputed):,} adjudicated")
+    context.progress.note(
+        f"  {len(made.pairs):,} scoring pairs, {len(made.disputed):,} claimed by several bands, "
+        f"{len(made.adjudicated):,} decided by people (of {len(plan.decisions):,} decisions)"
+    )
 
 
 # --- dataset ------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from clwqa_bench.commands.common import (
 from clwqa_bench.comparison import Family, compare
 from clwqa_bench.console import emit, say
 from clwqa_bench.errors import MetricError, PredictionError
-from clwqa_bench.metrics import HEADLINE, Metric, select
+from clwqa_bench.metrics import HEADLINE, Metric, chosen, select
 from clwqa_bench.report.items import Selection
 from clwqa_bench.report.names import main_metric
 from clwqa_bench.report.results import Column, by_metric, by_stratum, results
@@ -39,9 +39,8 @@ FORMATS = ("html", "latex", "markdown", "csv")
 
 @dataclass(frozen=True)
 class _Request:
-    """What is wanted.  `metrics` are scored; `tested` ones stand in the tables and are the family of tests."""
+    """What is wanted.  `tested` metrics stand in the tables and are the family of tests."""
 
-    metrics: tuple[Metric, ...]
     tested: tuple[Metric, ...]
     by: str | None
     baseline: str | None
@@ -82,14 +81,12 @@ def report(
     targets = {name: path for name, path in zip(FORMATS, (html, latex, markdown, csv), strict=True) if path}
     _check_targets(targets, json)
     tested = select(metric) if metric else HEADLINE
-    request = _Request(
-        select(metric or ["default"]), tested, by, baseline, resamples, Selection(errors_only, max_items)
-    )
+    request = _Request(tested, by, baseline, resamples, Selection(errors_only, max_items))
     opened = open_runs(runs, dataset, split)
     scored = [
         score(
             grid,
-            request.metrics,
+            chosen(metric, grid.gold),
             title=title,
             manifest=run.manifest,
             resamples=resamples,

@@ -71,7 +71,7 @@ LlmSettingsOption = Annotated[
     ),
 ]
 LanguageOption = Annotated[
-    Language | None, typer.Option(help="Language of the prompts, by default zh.", rich_help_panel=MODEL)
+    Language | None, typer.Option(help="Language of the prompts, by default the dataset's.", rich_help_panel=MODEL)
 ]
 NoCacheOption = Annotated[
     bool,
@@ -91,6 +91,15 @@ ConcurrencyOption = Annotated[
 ]
 TimeoutOption = Annotated[
     float | None, typer.Option(min=0.001, help="Most seconds for one question.", rich_help_panel=WAY)
+]
+KgOption = Annotated[
+    str | None,
+    typer.Option(
+        "--kg",
+        metavar="ADDRESS",
+        help="Ask the same graph in a store elsewhere: bolt://..., http://..., oxigraph:PATH, rdflib:PATH.",
+        rich_help_panel=WAY,
+    ),
 ]
 RetryOption = Annotated[
     bool,
@@ -125,6 +134,7 @@ def run(
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     no_cache: NoCacheOption = False,
+    kg: KgOption = None,
     concurrency: ConcurrencyOption = 8,
     timeout: TimeoutOption = None,
     retry: RetryOption = False,
@@ -139,26 +149,27 @@ def run(
     """
     under_test = load_system(system, key_values(settings or (), "--set"))
     _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language})
+    opened = Dataset.open(dataset)
     options = Options(
-        language=language or "zh",
+        language=language or ("en" if opened.manifest.config.get("language", "zh") != "zh" else "zh"),
         settings=key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,
         cache=None if no_cache else default_path(),
     )
-    model, opened = Model(llm or "lexical", options), Dataset.open(dataset)
+    model = Model(llm or "lexical", options)
     stages = tuple(oracle or ())
     if dry_run:
         found = forecast(
             under_test, opened, split, out, seed=seed, sample=sample, shard=shard, oracle=stages, model=model,
-            retry=retry,
+            kg=kg, retry=retry,
         )  # fmt: skip
         console.emit(asdict(found), json, lambda _: _draw_forecast(found))
         return
     try:
         summary = runner.run(
             under_test, opened, split, out, seed=seed, sample=sample, shard=shard, oracle=stages, model=model,
-            pace=Pace(concurrency, timeout, retry),
+            kg=kg, pace=Pace(concurrency, timeout, retry),
         )  # fmt: skip
     except KeyboardInterrupt:
         console.say(f"interrupted; the same command goes on from what is in {out}")

@@ -11,7 +11,7 @@ from rich.console import Group
 from clwqa_bench.commands import common
 from clwqa_bench.console import emit
 from clwqa_bench.errors import MetricError, PredictionError
-from clwqa_bench.metrics import Metric, select
+from clwqa_bench.metrics import Metric, chosen, select
 from clwqa_bench.scoring import LEVEL, RESAMPLES, ScoreTable
 from clwqa_bench.scoring import score as compute
 
@@ -60,7 +60,7 @@ def score(
     tables = [
         compute(
             grid,
-            metrics,
+            chosen(metric, grid.gold),
             title=title,
             manifest=run.manifest,
             strata=strata,

@@ -39,6 +39,11 @@ def table_sizes(directory: Path) -> dict[str, int]:
     return {name: path.stat().st_size for name in TABLES if (path := directory / name).is_file()}
 
 
+def tables_digest(directory: Path) -> str:
+    """Which graph the tables hold, as a store that was loaded from them remembers it."""
+    return "-".join(file_sha256(directory / name) for name in TABLES)
+
+
 def index_digests(index: Path) -> dict[str, str]:
     """sha256 of every file of an index but the one they are written to."""
     return {path.name: file_sha256(path) for path in sorted(index.iterdir()) if path.name != META}

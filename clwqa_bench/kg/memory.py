@@ -292,7 +292,9 @@ class MemoryGraph:
 
     def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]:
         raise GraphError(
-            "text queries are not supported by the embedded store", fix="use a Bolt or SPARQL store"
+            "the embedded store has no query language",
+            fix="open the graph with clwqa_bench.kg.stores.open_store from a store that has one: Cypher bolt://HOST:PORT "
+            "(after `clwqa-bench kg load`), SPARQL http://HOST/sparql, oxigraph:FILE or rdflib:FILE (kg.nt.gz of a dataset)",
         )
 
     # ------------------------------------------------------------------ inside

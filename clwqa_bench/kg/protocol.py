@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
-from clwqa_bench.ontology import TypeNeighbour
+from clwqa_bench.ontology import Ontology, TypeNeighbour
 
 Direction = Literal["out", "in", "both"]
 Sense = Literal["out", "in"]  # how one edge of a path is walked
@@ -151,6 +151,11 @@ StepFilter = Callable[[Path, Triple], bool]
 
 class GraphStore(Protocol):
     """The operations; numbers G1-G14 are those of the systems' common interface."""
+
+    @property
+    def ontology(self) -> Ontology:
+        """The types and relations it is made of."""
+        ...
 
     def entity(self, node: str, /) -> Entity:
         """G1. Everything known about one node."""

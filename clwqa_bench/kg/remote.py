@@ -37,6 +37,10 @@ from clwqa_bench.kg.protocol import (
 from clwqa_bench.ontology import Ontology, TypeNeighbour
 
 
+class ServerGoneError(GraphError):
+    """Nobody answers any more, so no other question would be answered either."""
+
+
 class Node(NamedTuple):
     """A node as answers are ordered: ``order`` sorts as labels do (a label, or a place in their order)."""
 
@@ -132,6 +136,15 @@ class RemoteGraph(ABC):
     @abstractmethod
     def counts(self) -> tuple[int, int]:
         """How many entities and triples there are."""
+
+    @property
+    @abstractmethod
+    def server(self) -> str:
+        """What answers, by kind, product and version; nothing of where it is or who asks."""
+
+    @abstractmethod
+    def made_from(self) -> str:
+        """The digest of the tables it was loaded from (``layout.tables_digest``), empty if it does not know."""
 
     @abstractmethod
     def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]: ...

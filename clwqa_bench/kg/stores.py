@@ -12,11 +12,16 @@ A password is read from the environment variable CLWQA_STORE_PASSWORD and never 
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from clwqa_bench.errors import GraphError
+from clwqa_bench.kg.layout import TABLES
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.kg.remote import RemoteGraph
 from clwqa_bench.ontology import Ontology
@@ -28,6 +33,7 @@ PASSWORD_ENV = "CLWQA_STORE_PASSWORD"
 BOLT = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 FILES = ("oxigraph", "rdflib")
 HTTP = ("http", "https")
+COMPARED = 50  # entities, where no digest says that a store holds the same graph
 
 
 def scheme_of(address: str) -> str:
@@ -73,22 +79,59 @@ def open_store(address: str | Path, ontology: Ontology | None = None) -> GraphSt
     return MemoryGraph.open(folder)
 
 
-def store_of(dataset: Dataset, address: str) -> GraphStore:
-    """A store on a server in place of a dataset's own files.  Raises GraphError if it holds another graph."""
+@contextmanager
+def graph_of(dataset: Dataset, address: str | None = None) -> Iterator[GraphStore]:
+    """The graph of a dataset: its own files, or the same graph in the store at an address, which is closed again.
+
+    Raises GraphError if no store is there, or if it holds another graph; see `require_same`.
+    """
+    if address is None:
+        yield dataset.kg()
+        return
+    if not scheme_of(address):
+        fix = f"write one with {', '.join((*BOLT, *HTTP, *FILES))}; the dataset's own files need none"
+        raise GraphError(f"{address!r} is no address of a graph store", fix=fix)
     store = open_store(address, Ontology.load(dataset.root / "ontology.ttl"))
-    if isinstance(store, RemoteGraph):
-        counts = dataset.manifest.counts
-        require_counts(store, (counts["entities"], counts["triples"]), address)
-    return store
-
-
-def require_counts(store: RemoteGraph, counts: tuple[int, int], address: str) -> None:
-    """Raise GraphError unless the store holds so many entities and triples."""
-    entities, triples = store.counts()
-    if (entities, triples) != counts:
+    assert isinstance(store, RemoteGraph)
+    try:
+        require_same(store, dataset, address)
+        yield store
+    finally:
         store.close()
-        what = f"another graph is at {address}: {entities:,} entities and {triples:,} triples"
-        raise GraphError(what, fix="load the graph of this dataset")
+
+
+def require_same(store: RemoteGraph, dataset: Dataset, address: str) -> None:
+    """Raise GraphError unless a store holds the graph of a dataset.
+
+    Compared are the counts; the digests of the tables it was loaded from; and where a store does not know those,
+    everything about some entities and the triples at them.
+    """
+    entities, triples = store.counts()
+    counts, files = dataset.manifest.counts, dataset.manifest.files
+    if (entities, triples) != (counts["entities"], counts["triples"]):
+        raise _another(address, f"{entities:,} entities and {triples:,} triples")
+    if loaded_from := store.made_from():
+        if loaded_from != "-".join(files[f"kg/{name}"].sha256 for name in TABLES):
+            raise _another(address, "it was loaded from other tables")
+        return
+    mine = dataset.kg()
+    for node in random.Random(entities).sample(mine.ids, min(COMPARED, entities)):
+        try:
+            same = _told(store, node) == _told(mine, node)
+        except GraphError as error:
+            raise _another(address, error.what) from error
+        if not same:
+            raise _another(address, f"it says something else of {node!r}")
+
+
+def _told(store: GraphStore, node: str) -> object:
+    """What every kind of store says of a node; of lists that RDF has no order for, what is in them."""
+    entity = store.entity(node)
+    return replace(entity, aliases=(), attributes=()), {*entity.aliases}, list(store.triples(node))
+
+
+def _another(address: str, how: str) -> GraphError:
+    return GraphError(f"another graph is at {address}: {how}", fix="load the graph of this dataset")
 
 
 def _sparql(scheme: str, address: str, ontology: Ontology | None) -> GraphStore:

@@ -7,11 +7,26 @@ give away whether a node is an answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from clwqa_bench.kg.protocol import Entity, Path, Sense, Triple
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
 
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """The punctuation of a language, and how it says that something has other names."""
+
+    colon: str
+    brackets: tuple[str, str]
+    between: str
+    also: str
+    comma: str
+
+
+CHINESE = _Marks("：", ("（", "）"), "；", "又称", "、")
+OTHER = _Marks(": ", (" (", ")"), "; ", "also ", ", ")
 TEXT_LIMIT = 120
 """Characters of a passage that are printed; nine passages in ten are shorter."""
 ALIASES = 3
@@ -24,7 +39,7 @@ Names = Callable[[str], str]
 
 
 def node_text(entity: Entity, ontology: Ontology | None = None, *, limit: int = TEXT_LIMIT) -> str:
-    """An entity as ``type：name（what else identifies it）`` with the type's Chinese name, on one line.
+    """An entity as ``type：name（what else identifies it）`` with the type's label, on one line.
 
     A passage (explanation, quotation, allusion) is given by its text, at most ``limit`` characters of it, anything
     else by its label.  In brackets: other names, the years of a period, the role of a citation record.  The packaged
@@ -34,8 +49,12 @@ def node_text(entity: Entity, ontology: Ontology | None = None, *, limit: int = 
     """
     words = ontology or Ontology.load()
     name = " ".join((entity.text or entity.label).split())
-    more = "；".join(_details(entity))
-    return f"{words.label(entity.type)}：{cut(name, limit)}{f'（{more}）' if more else ''}"
+    marks = CHINESE if words.is_chinese else OTHER
+    more = marks.between.join(_details(entity, marks))
+    left, right = marks.brackets
+    return (
+        f"{words.label(entity.type)}{marks.colon}{cut(name, limit)}{f'{left}{more}{right}' if more else ''}"
+    )
 
 
 def triple_text(triple: Triple, name: Names, ontology: Ontology | None = None) -> str:
@@ -57,11 +76,11 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _details(entity: Entity) -> list[str]:
+def _details(entity: Entity, marks: _Marks) -> list[str]:
     attributes = dict(entity.attributes)
     found = []
-    if others := _other_names(entity):
-        found.append(f"又称{'、'.join(others[:ALIASES])}")
+    if others := _other_names(entity, pinyin=marks is CHINESE):
+        found.append(f"{marks.also}{marks.comma.join(others[:ALIASES])}")
     if "begin" in attributes or "end" in attributes:
         found.append(f"{_year(attributes.get('begin', ''))}—{_year(attributes.get('end', ''))}年")
     found += [attributes[key] for key in PLAIN if key in attributes]
@@ -70,10 +89,10 @@ def _details(entity: Entity) -> list[str]:
     return found
 
 
-def _other_names(entity: Entity) -> list[str]:
-    """Aliases that a reader would call other names: not in Latin letters, not the label differently punctuated."""
+def _other_names(entity: Entity, *, pinyin: bool) -> list[str]:
+    """Aliases that a reader would call other names: no pinyin, not the label differently punctuated."""
     known = _letters(entity.label)
-    return [alias for alias in entity.aliases if not alias.isascii() and _letters(alias) != known]
+    return [a for a in entity.aliases if not (pinyin and a.isascii()) and _letters(a) != known]
 
 
 def _letters(name: str) -> str:

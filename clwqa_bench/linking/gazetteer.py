@@ -12,9 +12,11 @@ from functools import cached_property, lru_cache
 
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.linking.passages import GAP, Passages
+from clwqa_bench.text import is_ideograph, is_whole
 
 MARKED = re.compile(r"“([^”]+)”|《([^》]+)》")
 LONGEST, SHORTEST = 12, 2  # characters of a name looked for in running text
+LONGEST_SPACED = 60  # the same in scripts that put spaces between words
 LONGEST_PART = 12  # characters of a numbered part after a title: 《红楼梦》第七回
 LONGEST_MAKER = 8  # characters of an author's name before a title: 苏轼《江城子》
 SIMILAR = 0.75  # least likeness of a marked text to a name if none is equal
@@ -74,11 +76,7 @@ class Gazetteer:
         """Every name of the graph in some texts, overlapping ones too; one in quotation marks stands with them."""
         marked = {match[0] for text in texts for match in MARKED.finditer(text) if match[1]}
         running = {
-            text[start:end]
-            for text in texts
-            for start in range(len(text))
-            for end in range(start + SHORTEST, min(start + LONGEST, len(text)) + 1)
-            if _is_bounded(text[start:end])
+            text[start:end] for text in texts for start in range(len(text)) for end in _ends(text, start)
         }
         return {name for name in marked | running if self._graph.lookup(name)}
 
@@ -156,9 +154,9 @@ class Gazetteer:
             start = start + 1 if mention is None else mention.end
 
     def _longest(self, text: str, start: int) -> Mention | None:
-        for size in range(min(LONGEST, len(text) - start), SHORTEST - 1, -1):
-            name = text[start : start + size]
-            if _is_bounded(name) and (bearers := self._graph.lookup(name)):
+        for end in _ends(text, start):
+            name = text[start:end]
+            if bearers := self._graph.lookup(name):
                 return Mention(name, start, bearers, marked=False) if name not in self._common else None
         return None
 
@@ -169,6 +167,21 @@ class Gazetteer:
     @cached_property
     def _passages(self) -> Passages:
         return Passages.of(self._graph)
+
+
+def _ends(text: str, start: int) -> Iterator[int]:
+    """Where a name that begins at a place of a text may end, the last place first.
+
+    In scripts with spaces it is one or several whole words, and may end with a bracket: Cork (city).
+    """
+    if is_ideograph(text[start]):
+        for end in range(min(start + LONGEST, len(text)), start + SHORTEST - 1, -1):
+            if _is_bounded(text[start:end]):
+                yield end
+    elif text[start].isalnum():
+        for end in range(min(start + LONGEST_SPACED, len(text)), start + SHORTEST - 1, -1):
+            if (text[end - 1].isalnum() or text[end - 1] == ")") and is_whole(text, start, end):
+                yield end
 
 
 def _is_bounded(name: str) -> bool:

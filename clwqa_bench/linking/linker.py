@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from clwqa_bench.diagnostics.elements import reference_element
+from clwqa_bench.errors import DatasetError
 from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.linking.features import OTHER, PRIVATE, THIS, Grams, Span, masked
@@ -77,7 +78,10 @@ class Linker:
 
     @staticmethod
     def fit(questions: Iterable[Question], graph: GraphStore, ontology: Ontology) -> Linker:
-        """Learn from questions with gold; the same questions give the same linker, in any order."""
+        """Learn from questions with gold; the same questions give the same linker, in any order.
+
+        Raises DatasetError if there are none.
+        """
         from threadpoolctl import threadpool_limits
 
         anchors: dict[str, Counter[str]] = defaultdict(Counter)
@@ -91,6 +95,11 @@ class Linker:
             text = masked(question.question, spans, (_sign(a.elements[0], ontology) for a in named))
             targets[text][question.target_element] += 1
             paths[text].update({signature_of(path) for path in question.standard_paths})
+        if not paths:
+            raise DatasetError(
+                "the train split has no questions to learn linking from",
+                fix="use a dataset with a train split, or a system that needs no linker (kg-lookup, random)",
+            )
         with threadpool_limits(1):  # sums in one order, whatever the machine
             return Linker(
                 graph,

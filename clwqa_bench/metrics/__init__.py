@@ -2,6 +2,6 @@
 
 from clwqa_bench.metrics.base import Metric
 from clwqa_bench.metrics.measure import Columns
-from clwqa_bench.metrics.suite import DEFAULT, HEADLINE, SUITE_VERSION, select
+from clwqa_bench.metrics.suite import DEFAULT, HEADLINE, SUITE_VERSION, chosen, select
 
-__all__ = ["DEFAULT", "HEADLINE", "SUITE_VERSION", "Columns", "Metric", "select"]
+__all__ = ["DEFAULT", "HEADLINE", "SUITE_VERSION", "Columns", "Metric", "chosen", "select"]

@@ -6,12 +6,14 @@ the reason, has no items and scores 0 on all of them.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from clwqa_bench.errors import MetricError
 from clwqa_bench.grid import Grid
 from clwqa_bench.matching import Matches
-from clwqa_bench.metrics.measure import Columns, Floats, Form, Measure, Settings, ratio, share
+from clwqa_bench.metrics.measure import Columns, Floats, Form, Mask, Measure, Settings, ratio, share
 from clwqa_bench.metrics.overlap import Overlap, measures
 
 
@@ -85,6 +87,38 @@ def _expected_hits(grid: Grid, settings: Settings) -> Columns:
     return Columns.of(1 - miss)
 
 
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+def _places(grid: Grid, settings: Settings) -> list[list[int | None]]:
+    """For every question whose gold is a list the place in it of each item given; nothing for the others."""
+    _ranked(grid, settings)
+    return [
+        list(grid.match(row, settings.policy).credited) if question.ordered else []
+        for row, question in enumerate(grid.gold.questions)
+    ]
+
+
+def _lists(grid: Grid) -> Mask:
+    return np.array([question.ordered for question in grid.gold.questions], bool)
+
+
+def _same_list(grid: Grid, settings: Settings) -> Columns:
+    """1 if the items are the golds in their order."""
+    golds = [len(question.answers) for question in grid.gold.questions]
+    places = _places(grid, settings)
+    same = [given == list(range(n)) for given, n in zip(places, golds, strict=True)]
+    return Columns.of(same, applies=_lists(grid))
+
+
+def _pair_order(grid: Grid, settings: Settings) -> Columns:
+    """Share of the pairs of golds of which both are given, and in their order."""
+    golds = np.array([len(question.answers) for question in grid.gold.questions])
+    kept = [[p for p in given if p is not None] for given in _places(grid, settings)]
+    right = [sum(a < b for a, b in combinations(given, 2)) for given in kept]
+    return Columns.of(ratio(right, golds * (golds - 1) / 2), applies=_lists(grid))
+
+
 # --- not about being right ----------------------------------------------------------------------------------
 
 
@@ -108,6 +142,8 @@ MEASURES = (
     Measure.mean(
         "E[Hits]", "answers", _expected_hits, matched=True, k=1, title="E[Hits@{k}] under random order"
     ),
+    Measure.mean("ListEM", "answers", _same_list, matched=True),
+    Measure.mean("PairOrder", "answers", _pair_order, matched=True),
     Measure.mean("Coverage", "answers", _coverage),
     Measure(
         "ParametricShare",

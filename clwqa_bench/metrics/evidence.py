@@ -14,7 +14,7 @@ from clwqa_bench.errors import MetricError
 from clwqa_bench.grid import Grid
 from clwqa_bench.matching import distinct
 from clwqa_bench.metrics.graph import Key, in_graph
-from clwqa_bench.metrics.measure import Columns, Form, Measure, Settings, once_per_grid, ratio, share
+from clwqa_bench.metrics.measure import Columns, Form, Mask, Measure, Settings, once_per_grid, ratio, share
 from clwqa_bench.metrics.overlap import Overlap, measures
 from clwqa_bench.metrics.shown import (
     OF,
@@ -147,10 +147,15 @@ def _without_support(grid: Grid, row: int, given: Pieces, of_row: Sequence[Key])
     return tuple(not is_carried(grid, row, answer, nodes, wordings) for answer in grid.answers[row])
 
 
+def _carriable(grid: Grid) -> Mask:
+    """Questions whose answer stands in evidence: a number or a truth value is computed from it and stands nowhere."""
+    return np.array([all(a.kind != "literal" for a in q.answers) for q in grid.gold.questions], bool)
+
+
 def _support(grid: Grid, settings: Settings) -> Columns:
     without = _unsupported(grid, str(settings.of))
     given = np.array(list(map(len, without)))
-    return Columns.of(list(map(sum, without)), given, applies=given > 0)
+    return Columns.of(list(map(sum, without)), given, applies=(given > 0) & _carriable(grid))
 
 
 def _lucky(grid: Grid, settings: Settings) -> Columns:
@@ -159,7 +164,7 @@ def _lucky(grid: Grid, settings: Settings) -> Columns:
     lucky = np.zeros(len(grid))
     for row, rank in zip(m.rows.tolist(), m.ranks.tolist(), strict=True):
         lucky[row] += without[row][distinct(grid.answers[row])[rank - 1]]
-    return Columns.of(lucky, m.right, applies=m.right > 0)
+    return Columns.of(lucky, m.right, applies=(m.right > 0) & _carriable(grid))
 
 
 MEASURES = (

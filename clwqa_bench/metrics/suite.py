@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from clwqa_bench.errors import MetricError
+from clwqa_bench.grid import Gold
 from clwqa_bench.legacy import MEASURES as LEGACY_FIELDS
 from clwqa_bench.matching import POLICIES
 from clwqa_bench.metrics.base import Metric, half_width
@@ -29,6 +30,8 @@ ANSWERS = _parse(
     "F1(agg=micro)", "EM", "MRR@10", "MAP@10", "Recall@10", "Hits(match=id)@1", "F1(match=id)", "Coverage",
     "ParametricShare",
 )  # fmt: skip
+LISTS = _parse("ListEM", "PairOrder")
+"""Measures of the questions whose gold is a list; other datasets have none."""
 TEXT = _parse("charF1", "ROUGE-L", "BLEU", "BLEU(agg=corpus)")
 EVIDENCE = _parse(
     "EvidenceP", "EvidenceR", "EvidenceF1", "EvidenceF1(agg=of-means)", "EvidenceF1(agg=micro)",
@@ -53,6 +56,7 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
         "default": DEFAULT,
         "headline": HEADLINE,
         "answers": ANSWERS,
+        "lists": LISTS,
         "text": TEXT,
         "evidence": EVIDENCE,
         "legacy": LEGACY,
@@ -67,6 +71,13 @@ def select(names: Iterable[str] = ("default",)) -> tuple[Metric, ...]:
     Raises MetricError for a name that is neither a group nor a metric.
     """
     return tuple(dict.fromkeys(metric for name in names for metric in GROUPS.get(name) or (_metric(name),)))
+
+
+def chosen(names: Iterable[str] | None, gold: Gold) -> tuple[Metric, ...]:
+    """The metrics asked for; by default those that say something of this gold.  Raises MetricError as `select`."""
+    if names:
+        return select(names)
+    return (*DEFAULT, *LISTS) if any(question.ordered for question in gold.questions) else DEFAULT
 
 
 def _metric(name: str) -> Metric:

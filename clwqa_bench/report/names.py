@@ -18,6 +18,7 @@ class Name(NamedTuple):
 
 
 DIMENSIONS = {
+    "operation": Name("推理操作", "Operation"),
     "hops": Name("跳数", "Hops"),
     "category": Name("类别", "Category"),
     "upper": Name("大类", "Upper category"),
@@ -30,10 +31,19 @@ DIMENSIONS = {
 
 _STRATA = {
     "all": Name("全部", "All"),
+    "operation=basic": Name("直接查询", "basic"),
+    "operation=relationship": Name("关系", "relationship"),
+    "operation=negation": Name("否定", "negation"),
+    "operation=aggregation": Name("汇总", "aggregation"),
+    "operation=counting": Name("计数", "counting"),
+    "operation=superlative": Name("最值", "superlative"),
+    "operation=ranking": Name("排序", "ranking"),
+    "operation=comparison": Name("比较", "comparison"),
     "answers=one": Name("一个", "one"),
     "answers=many": Name("多个", "several"),
     "kind=entity": Name("实体", "entity"),
     "kind=passage": Name("文段", "passage"),
+    "kind=literal": Name("数值或是非", "number or yes/no"),
     "method=template": Name("模板", "template"),
     "method=llm": Name("语言模型", "language model"),
     "view=unseen-source": Name("未见出处", "unseen source"),

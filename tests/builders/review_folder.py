@@ -16,12 +16,13 @@ import orjson
 
 from clwqa_builders.review import export, page, sheets
 from clwqa_builders.review.folder import SHEETS, Review
-from clwqa_builders.review.forms import Kind
+from clwqa_builders.review.forms import QUESTIONS, Kind
 from clwqa_builders.review.sheets import Sheet
 from clwqa_builders.validate.tables import DatasetTables
 from tests import tiny_dataset
 
 READERS = ("甲", "乙")
+CRITERIA = [criterion.id for criterion in QUESTIONS.criteria]
 ENTRY = """
 [clwqa_bench.commands]
 review = clwqa_builders.review.commands:app
@@ -91,3 +92,11 @@ def lines(sheet: Sheet, verdicts: Mapping[str, Mapping[str, str]], comment: str 
         + b"\n"
         for id, own in verdicts.items()
     )
+
+
+def ruled(review: Review, person: str, number: int, verdict: str, comment: str = "") -> Path:
+    """A verdict file of one person who says the same of every criterion of an item."""
+    sheet = next(sheet for sheet in sheets.annotator_sheets(review) if sheet.person == person)
+    path = review.folder / f"{person}-{number}-{verdict}-{comment}.jsonl"
+    path.write_bytes(lines(sheet, {f"q{number}": dict.fromkeys(CRITERIA, verdict)}, comment))
+    return path

@@ -265,7 +265,7 @@ def test_lexicon_learns_habits_from_the_rows() -> None:
 
 
 def test_result_does_not_depend_on_the_worker_count() -> None:
-    rows = ROWS * 700
+    rows = ROWS * 100
     assert parse_rows(rows, LEXICON, workers=2) == parse_rows(rows, LEXICON, workers=1)
 
 

@@ -193,6 +193,20 @@ def pairs(*changes: tuple[int, dict[str, Any]], targets: dict[str, int] | None =
     return lambda folder: tiny.write(folder, pairs=made, release=replace(tiny.RELEASE, targets=wanted))
 
 
+def decided(band: str, **changes: str) -> Damage:
+    """The pairs with a decision of people about the first one."""
+    first = tiny.pair(*tiny.PAIRED[0])
+    told = [
+        changes.get("id", first.id),
+        band,
+        "readers",
+        "r1",
+        first.question,
+        changes.get("text", first.node_text),
+    ]
+    return lambda folder: tiny.write(folder, adjudicated=[tuple(told)])
+
+
 ONE_MORE = {"train": 5, "validation": 1, "test": 3}
 
 
@@ -295,6 +309,10 @@ DAMAGES: list[tuple[str, str, Damage]] = [
     ("pairs-label", "the label of another band", pairs((3, {"label": 0.7}))),
     ("pairs-label", "a rule of another band", pairs((3, {"rule": "sibling-word"}))),
     ("pairs-label", "a rule nobody wrote", pairs((3, {"rule": "hunch"}))),
+    ("pairs-adjudicated", "a decision nobody took", pairs((3, {"rule": "adjudicated"}))),
+    ("pairs-adjudicated", "another band than people gave it", decided("L2")),
+    ("pairs-adjudicated", "a decision on a pair that is not there", decided("L2", id="q9/quot:1")),
+    ("pairs-adjudicated", "a decision on other words", decided(tiny.pair(*tiny.PAIRED[0]).band, text="别的话")),
     ("pairs-node", "a node that is not there", pairs((2, {"entity_id": "person:左丘明"}))),
     ("pairs-node", "a node of another type", pairs((2, {"element": "Book"}))),
     ("pairs-node", "a node that is marked", pairs((2, {"node_text": "人物：司马迁（不是答案）"}))),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import DatasetError
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.kg.protocol import Path as Walk
 from clwqa_bench.linking import Gazetteer, Linker, open_linker, signature_of
@@ -219,3 +220,8 @@ def test_elements_learn_one_two_or_more_labels(labels: list[str]) -> None:
     for text, wanted in texts.items():
         scores = model.scores(text)
         assert [max(scores, key=scores.__getitem__)] == list(wanted)
+
+
+def test_nothing_is_learned_from_nothing(graph: GraphStore) -> None:
+    with pytest.raises(DatasetError, match="train split has no questions .*Fix: use a dataset with a train"):
+        Linker.fit([], graph, tiny.ONTOLOGY)

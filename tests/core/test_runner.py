@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -103,6 +104,19 @@ def test_trace_and_time_by_stage_are_filled_in(dataset: Dataset, tmp_path: Path)
         assert [event.stage for event in prediction.trace] == ["link"]
         assert set(prediction.usage) == {"link", "answer"}
         assert all(used.seconds >= 0 for used in prediction.usage.values())
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_garbage_collector_is_left_as_it_was(dataset: Dataset, tmp_path: Path, frozen: bool) -> None:
+    before = gc.get_threshold()
+    gc.unfreeze()
+    try:
+        if frozen:
+            gc.freeze()
+        ask(dataset, tmp_path / "run")
+        assert (gc.get_threshold(), gc.get_freeze_count() > 0) == (before, frozen)
+    finally:
+        gc.unfreeze()
 
 
 def test_the_seed_and_the_id_alone_decide_what_is_drawn(dataset: Dataset, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.forecast import Forecast, forecast
 from clwqa_bench.llm.protocol import LLMError, Options
+from clwqa_bench.llm.tasks import AnswerClosedBook
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
 from clwqa_bench.runner import Model, Pace, Summary, run
@@ -315,6 +316,30 @@ def test_a_dry_run_prices_every_call_and_writes_nothing(
     assert forecasting.WITH_STAND_IN in found.unknown
     assert not (tmp_path / "run").exists()
     assert llm.closed == 2, "the model and what stood in for it"
+
+
+class Reporter(Asker):
+    """Asks before the first question as well."""
+
+    name = "reporter"
+
+    def prepare(self, resources: Resources) -> None:
+        assert resources.llm is not None
+        self.dry = resources.dry
+        for text in ("one", "two", "three"):
+            resources.wait(resources.llm.do(AnswerClosedBook(question=text)))
+
+
+def test_what_is_asked_before_the_first_question_counts_once(
+    dataset: Dataset, tmp_path: Path, script: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script()
+    monkeypatch.setattr(forecasting, "TRIED", 4)
+    system = Reporter()
+    assert dry(dataset, tmp_path / "run", system).total.calls == 3 + QUESTIONS
+    assert system.dry
+    ask(dataset, tmp_path / "run", system, sample=1)
+    assert not system.dry
 
 
 def test_a_dry_run_reckons_from_a_few_and_counts_only_what_is_missing(

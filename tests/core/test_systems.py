@@ -102,6 +102,7 @@ class other(System):
         ("from clwqa_bench.systems import System\nclass other(System): pass", "calls itself None"),
         ("import madeup_nothing", "cannot be loaded"),
         (TAKES_LLM, "has a setting 'llm'"),
+        (TAKES_LLM.replace("llm", "kg"), "has a setting 'kg'"),
     ],
 )
 def test_what_is_no_system_is_said_to_be_none(registry: Callable[..., Path], source: str, what: str) -> None:

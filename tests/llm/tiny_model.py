@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def save(folder: Path, chat: str | None = None) -> Path:
     return folder
 
 
-def write_gguf(path: Path) -> Path:
+def write_gguf(path: Path, merges: Sequence[str] = ("Ġ Ġ",)) -> Path:
     """The same model, as a GGUF file."""
     import gguf
 
@@ -73,7 +74,7 @@ def write_gguf(path: Path) -> Path:
     vocabulary = tokenizer().get_vocab()
     writer.add_token_list(sorted(vocabulary, key=vocabulary.__getitem__))
     writer.add_token_types([3] * len(SPECIAL) + [1] * (SIZE - len(SPECIAL)))
-    writer.add_token_merges(["Ġ Ġ"])
+    writer.add_token_merges(list(merges))
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_pad_token_id(0)

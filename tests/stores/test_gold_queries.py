@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -33,18 +34,22 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def excerpt(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of the first questions of the test split by id, with the graph their evidence makes up together.
+    return excerpt_of(built, tmp_path_factory.mktemp("excerpt"), test=QUESTIONS)
+
+
+def excerpt_of(built: Path, folder: Path, **size: int) -> Path:
+    """A dataset of so many first questions of each split, with the graph their evidence makes up together.
 
     Questions share books, chapters and people, so a query that finds too much would find it here too.
     """
-    questions = list(islice(Dataset.open(built, verify=False).questions("test"), QUESTIONS))
+    whole = Dataset.open(built, verify=False)
+    questions = [q for split, number in size.items() for q in islice(whole.questions(split), number)]
     anchors = {anchor.entity_id for q in questions for anchor in q.anchors}
     shown = {end for q in questions for triple in q.evidence for end in (triple.head, triple.tail)}
     kept = pa.array(sorted(anchors | shown))
     entities, triples = (pq.read_table(built / "kg" / f"{name}.parquet") for name in ("entities", "triples"))
     inside = pc.and_(*(pc.is_in(triples[end], value_set=kept) for end in ("head", "tail")))
     rows = triples.filter(inside).select(["head", "relation", "tail"]).to_pylist()
-    folder = tmp_path_factory.mktemp("excerpt")
     tiny.write(
         folder,
         questions=questions,
@@ -133,7 +138,15 @@ def test_another_graph_is_not_asked(
     assert "22 entities and 20 triples" in result.out
 
 
+def test_a_server_that_is_away(cli: Callable[..., Result], small: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        uri = f"bolt://127.0.0.1:{held.getsockname()[1]}"
+    result = cli("validate", str(small), "--rules", RULE, "--uri", uri)
+    assert result.code == 1
+    assert "not run: no server answers at bolt://" in result.out
+
+
 def test_a_store_without_queries(cli: Callable[..., Result], small: Path) -> None:
     result = cli("validate", str(small), "--rules", RULE, "--uri", str(small))
     assert result.code == 1
-    assert "takes no queries" in result.out
+    assert "is no address of a graph store" in result.out

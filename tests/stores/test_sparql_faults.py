@@ -47,7 +47,7 @@ def test_rdflib_answers_as_the_embedded_store(tmp_path: Path) -> None:
     graph = drawn(tmp_path, 8)  # it takes some milliseconds to read a query
     store = open_store(f"rdflib:{exported(graph)}")
     check_whole(graph, store)
-    check_walks(graph, store, rounds=3)
+    check_walks(graph, store, rounds=1)
 
 
 def test_an_endpoint_answers_as_the_embedded_store(small: MemoryGraph, service: str) -> None:

@@ -17,7 +17,7 @@ from clwqa_baselines.graphrag.communities import Communities, detect
 from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.reports import Reports
 from clwqa_baselines.graphrag.tables import Ints, Tables
-from clwqa_baselines.graphrag.writing import identity, is_dry, write_reports, writer
+from clwqa_baselines.graphrag.writing import identity, write_reports, writer
 from clwqa_bench.systems import Resources
 
 VERSION = 1
@@ -55,7 +55,7 @@ class Index:
         communities = Communities.load(folder)
 
         llm = writer(resources, config)
-        for by in (llm, None) if is_dry(resources) else (llm,):  # a dry run reads reports by rule
+        for by in (llm, None) if resources.dry else (llm,):  # a dry run reads reports by rule
             folder = resources.derived("graphrag-reports", VERSION, clustering, reporting, identity(by))
             write_reports(folder, tables, communities, config, resources, by)
         return Index(tables, communities, Reports(folder, tables), Reports.digest(folder))

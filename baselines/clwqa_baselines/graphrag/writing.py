@@ -8,7 +8,7 @@ is not asked for again; after an error or a time-out the next run asks again.  I
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,11 +47,6 @@ def writer(resources: Resources, config: GraphRagConfig) -> LLM | None:
     return None if by_rule else resources.llm
 
 
-def is_dry(resources: Resources) -> bool:
-    """Whether calls are only to be counted."""
-    return bool(getattr(resources, "dry", False))
-
-
 def identity(llm: LLM | None) -> dict[str, Any]:
     """What reports depend on besides what they are made from."""
     if llm is None:
@@ -73,7 +68,6 @@ def write_reports(
     In a dry run the model is asked, so that the calls are counted, and nothing is kept.
     Raises UnfinishedIndex if the budget does not allow all of them; what is written is kept.
     """
-    wait: Callable[[Coroutine[Any, Any, None]], None] = getattr(resources, "wait", asyncio.run)
     if (folder / DONE).exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,11 +75,11 @@ def write_reports(
         if (folder / DONE).exists():
             return
         log = Log.open(folder / LOG)
-        dry = llm is not None and is_dry(resources)
+        dry = llm is not None and resources.dry
         writing = Writing(replace(log, path=None) if dry else log, tables, communities, config, llm)
         left = len(communities) - len(log.reports)
         with progress(f"graphrag, {left:,} community reports", total=left) as bar:
-            wait(writing.all(bar))
+            resources.wait(writing.all(bar))
         if dry:
             return
         Reports.save(filter(None, log.reports.values()), folder)

@@ -23,7 +23,7 @@ from clwqa_bench.systems import Context, Resources, System
 
 
 class Rag(System):
-    """See the module."""
+    """Puts the passages most similar to the question before a language model: one call."""
 
     name = "rag"
     uses_llm = True

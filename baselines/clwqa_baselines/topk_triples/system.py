@@ -39,7 +39,7 @@ Scored = tuple[Triple, float | None]
 
 
 class TopKTriples(System):
-    """See the module."""
+    """Puts the triples most similar to the question before a language model: one call."""
 
     name = "topk-triples"
     uses_llm = True

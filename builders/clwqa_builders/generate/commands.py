@@ -23,7 +23,8 @@ from clwqa_bench.commands.run import (
     key_values,
 )
 from clwqa_bench.console import emit, say, warn
-from clwqa_bench.kg.stores import open_store
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.kg.stores import graph_of
 from clwqa_bench.llm.cache import default_path
 from clwqa_bench.llm.protocol import Limits, Options
 from clwqa_bench.llm.tasks import Language
@@ -107,15 +108,16 @@ def generate(
         dry=dry_run,
     )
     model = Model(llm or "", options)
-    request = making.Request(words, seed, wanted, open_store(store) if store else None)
-    if dry_run:
-        emit(asdict(making.expect(tables, request, out, model)), json, _draw)
-        return
-    try:
-        found = making.generate(tables, request, out, model, concurrency)
-    except KeyboardInterrupt:
-        say(f"interrupted; the same command goes on from what is in {out}")
-        raise
+    with graph_of(Dataset(tables.root, tables.manifest), store) as graph:
+        request = making.Request(words, seed, wanted, graph)
+        if dry_run:
+            emit(asdict(making.expect(tables, request, out, model)), json, _draw)
+            return
+        try:
+            found = making.generate(tables, request, out, model, concurrency)
+        except KeyboardInterrupt:
+            say(f"interrupted; the same command goes on from what is in {out}")
+            raise
     _show(found, json)
     if found.failed:
         _conclude(found)
@@ -132,6 +134,12 @@ def mix(
     share: Annotated[
         float, typer.Option(min=0, max=1, help="Most generated questions, as a share of all.")
     ] = 0.1,
+    without: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Leave out the questions with these ids: `review report --failed FILE`."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a dataset in which generated questions have taken the place of template questions.
@@ -142,8 +150,8 @@ def mix(
     """
     from clwqa_builders.generate import mix as mixing  # pyarrow and the rules only when they are needed
 
-    found = mixing.mix(dataset, generation, out, share, workers=os.cpu_count() or 1)
-    counts = {"questions": found.questions, "generated": found.generated, "left over": found.left_over}
+    found = mixing.mix(dataset, generation, out, share, without=without, workers=os.cpu_count() or 1)
+    counts = {name: number for name, number in asdict(found).items() if name != "folder"}
     emit(asdict(found), json, lambda _: _draw(counts))
 
 

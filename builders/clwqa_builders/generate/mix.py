@@ -19,7 +19,7 @@ from clwqa_bench.errors import BuildError, DatasetError, ValidationFailed
 from clwqa_bench.kg.build import read_tables
 from clwqa_bench.records import Question, hop_band
 from clwqa_builders.generate.folder import QUESTIONS, Identity, read_identity, refuse_other_dataset
-from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.output.manifest import ADJUDICATED, Release, write_dataset
 from clwqa_builders.pairs.make import Made
 from clwqa_builders.validate.report import validate_dataset
 
@@ -29,12 +29,14 @@ SHEET, SUPPLY, INDEX = "scoring_pairs/adjudication.tsv", "supply.json", "kg/inde
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A dataset with generated questions: `generated` of `questions`; `left_over` found no place."""
+    """A dataset with generated questions: `generated` of `questions`; `left_over` found no place, `left_out` were not
+    to have one."""
 
     folder: Path
     questions: int
     generated: int
     left_over: int
+    left_out: int
 
 
 def exchange(
@@ -108,13 +110,16 @@ def mix(
     out: Path,
     share: float,
     *,
+    without: Path | None = None,
     templates_dir: Path | None = None,
     workers: int = 1,
 ) -> Mixed:
     """Write the dataset with generated questions into `out`, validated before it is put there.
 
-    Raises BuildError when the generation was made from another dataset or `out` holds something already,
-    ValidationFailed when a rule finds an error.
+    `without` is a file with ids of generated questions, one on a line, that stay out.
+
+    Raises BuildError when the generation was made from another dataset or `out` holds something already, DatasetError
+    when `without` names other questions, ValidationFailed when a rule finds an error.
     """
     opened = Dataset.open(dataset)
     identity = read_identity(generation)
@@ -123,7 +128,9 @@ def mix(
     )
     if out.exists() and any(out.iterdir()):
         raise BuildError("the folder holds something already", fix="name a new or empty folder", file=out)
-    generated = read_generated(generation / QUESTIONS)
+    written = read_generated(generation / QUESTIONS)
+    failed = read_ids(without, known={question.id for question in written}) if without else frozenset[str]()
+    generated = [question for question in written if question.id not in failed]
     pairs = tuple(opened.pairs())
     limit = opened.manifest.limits.questions_per_word
     mixed = exchange(
@@ -133,8 +140,10 @@ def mix(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".mix-") as scratch:
         fresh = Path(scratch) / "dataset"
-        made = Made(pairs, _sheet(dataset / SHEET))
-        release = _release(opened.manifest, dataset, identity, taken / len(mixed) if mixed else 0.0)
+        made = Made(pairs, _sheet(dataset / SHEET), _sheet(dataset / ADJUDICATED))
+        release = _release(
+            opened.manifest, dataset, identity, taken / len(mixed) if mixed else 0.0, len(failed)
+        )
         _copy_others(dataset, fresh)
         write_dataset(
             fresh, mixed, *read_tables(dataset / "kg"), dataset / "ontology.ttl", release, workers, made
@@ -143,7 +152,7 @@ def mix(
         if out.exists():
             out.rmdir()
         fresh.rename(out)
-    return Mixed(out, len(mixed), taken, len(generated) - taken)
+    return Mixed(out, len(mixed), taken, len(generated) - taken, len(failed))
 
 
 def read_generated(path: Path) -> list[Question]:
@@ -165,7 +174,24 @@ def read_generated(path: Path) -> list[Question]:
     return found
 
 
-def _release(manifest: Manifest, dataset: Path, identity: Identity, share: float) -> Release:
+def read_ids(path: Path, known: Collection[str]) -> frozenset[str]:
+    """The ids in a file.  Raises DatasetError naming the line of one that is not known."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise DatasetError(
+            "the file is missing", fix="name a file with an id on each line", file=path
+        ) from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and line.strip() not in known:
+            what = f"{line.strip()!r} is none of the generated questions"
+            raise DatasetError(
+                what, fix="name the file of a review of this generation", file=path, line=number
+            )
+    return frozenset(filter(None, map(str.strip, lines)))
+
+
+def _release(manifest: Manifest, dataset: Path, identity: Identity, share: float, left_out: int) -> Release:
     """What the card and the manifest say: as before, and who wrote what."""
     config: Mapping[str, Any] = manifest.config
     supply = orjson.loads((dataset / SUPPLY).read_bytes())["category"] if (dataset / SUPPLY).exists() else {}
@@ -175,7 +201,13 @@ def _release(manifest: Manifest, dataset: Path, identity: Identity, share: float
         seed=manifest.seed,
         code_version=manifest.code_version,
         sources=manifest.sources,
-        config={**config, "llm": identity.model, "llm_prompt": identity.prompt, "llm_share": round(share, 6)},
+        config={
+            **config,
+            "llm": identity.model,
+            "llm_prompt": identity.prompt,
+            "llm_share": round(share, 6),
+            "llm_left_out": left_out,
+        },
         targets=manifest.targets,
         limits=manifest.limits,
         supply=supply,
@@ -183,7 +215,7 @@ def _release(manifest: Manifest, dataset: Path, identity: Identity, share: float
 
 
 def _sheet(path: Path) -> tuple[Any, ...]:
-    """The rows of the adjudication sheet, without its header."""
+    """The rows of a sheet about pairs, without its header."""
     rows = path.read_text(encoding="utf-8").splitlines()[1:] if path.exists() else []
     return tuple(tuple(row.split("\t")) for row in rows)
 

@@ -19,7 +19,7 @@ def render(release: Release, stats: Statistics) -> str:
     """The card as Markdown with the YAML block that `datasets` reads its configurations from."""
     return (
         environment()
-        .get_template("card.md.j2")
+        .get_template(release.card)
         .render(
             release=release,
             stats=stats,

@@ -99,14 +99,14 @@ def describe(folder: Path, release: Release, stats: Statistics) -> dict[str, Any
         "conformsTo": CONFORMS_TO,
         "name": release.name,
         "version": release.version,
-        "description": f"{stats.questions} questions in Chinese over a knowledge graph of culture-loaded words "
+        "description": f"{stats.questions} questions {_about(release)} "
         f"with {stats.entities} entities and {stats.triples} triples.",
         "citeAs": f"clwqa-bench developers: {release.name}, version {release.version}.",
-        "inLanguage": "zh",
+        "inLanguage": release.language,
         "license": sorted({source.licence for source in release.sources if source.licence}),
         "creator": {"@type": "sc:Organization", "name": "The clwqa-bench developers"},
         "isLiveDataset": False,
-        **_responsible_ai(release, stats),
+        **({} if release.is_brought else _responsible_ai(release, stats)),
         "distribution": [_file_object(folder, name) for name in files],
         "recordSet": [
             *(_questions(split) for split in SPLITS),
@@ -115,6 +115,12 @@ def describe(folder: Path, release: Release, stats: Statistics) -> dict[str, Any
             _triples(),
         ],
     }
+
+
+def _about(release: Release) -> str:
+    if release.is_brought:
+        return f"over the knowledge graph {release.name}"
+    return "in Chinese over a knowledge graph of culture-loaded words"
 
 
 def _responsible_ai(release: Release, stats: Statistics) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Question, json_schema
 from clwqa_builders.output import card, croissant, statistics, writers
 from clwqa_builders.output.schema import CANARY, PAIRS, QUESTIONS
+from clwqa_builders.pairs.adjudicated import COLUMNS
 from clwqa_builders.pairs.make import NO_PAIRS, SHEET, Made
 from clwqa_builders.parallel import beside
 
 MANIFEST = "manifest.json"
 INDEX = "kg/index/"
+ADJUDICATED = "scoring_pairs/adjudicated.tsv"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,18 @@ class Release:
     limits: Limits = Limits()
     supply: Mapping[str, int] = field(default_factory=dict)
     """Instances available per category before the draw; empty when not measured."""
+    card: str = "card.md.j2"
+    """The template of the dataset card; another one is of a graph somebody brought."""
+
+    @property
+    def language(self) -> str:
+        """Language of the questions."""
+        return str(self.config.get("language", "zh"))
+
+    @property
+    def is_brought(self) -> bool:
+        """Whether the dataset is made from a graph of somebody else's, about something else."""
+        return self.card != "card.md.j2"
 
 
 def write_dataset(
@@ -62,6 +76,8 @@ def write_dataset(
         rows, qa_digest = writers.write_rows(questions, QUESTIONS, folder / "qa")
         pairs, pairs_digest = writers.write_rows(made.pairs, PAIRS, folder / "scoring_pairs")
     writers.write_sheet(SHEET, made.disputed, folder / "scoring_pairs" / "adjudication.tsv")
+    if made.adjudicated:
+        writers.write_sheet(COLUMNS, made.adjudicated, folder / ADJUDICATED)
     (folder / "schema.json").write_bytes(writers.json_bytes(json_schema()))
     stats = statistics.compute(rows, pairs, entities, triples, release.targets, release.supply)
     (folder / "statistics.json").write_bytes(writers.json_bytes(asdict(stats)))
@@ -77,7 +93,7 @@ def write_dataset(
         sources=release.sources,
         targets=release.targets,
         limits=release.limits,
-        counts=stats.counts(),
+        counts=stats.counts() | ({"adjudicated": len(made.adjudicated)} if made.adjudicated else {}),
         content={"qa": qa_digest, "kg": kg_digest, "scoring_pairs": pairs_digest},
         files=digest_files(folder),
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
+@cache
 def environment() -> Environment:
     """Templates of this package; an undefined name is an error, and Markdown is not escaped."""
     made = Environment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,12 @@ class Candidate:
     entity: str
     element: str
     rules: tuple[Rule, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the pair."""
+        key = hashlib.sha256(f"{self.asked.id}\x1f{self.entity}".encode()).hexdigest()
+        return f"pair-{key[:12]}"
 
     @property
     def band(self) -> Band:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from types import MappingProxyType
 
 import orjson
 import pyarrow as pa
 
 from clwqa_bench.kg.verbalise import node_text
 from clwqa_bench.records import BAND_LABELS, SPLITS, ScoringPair, Split
+from clwqa_builders.pairs.adjudicated import Decisions, decided
 from clwqa_builders.pairs.asked import Asked, Ints, hashed, sample
 from clwqa_builders.pairs.claims import claims
 from clwqa_builders.pairs.draw import Candidate, draw
@@ -26,24 +27,29 @@ QUESTIONS = 0.6  # questions looked at per pair wanted
 PER_RULE, PER_DRAW = 3, 1  # nodes of one question taken up per rule that claims, per rule that draws
 SHEET = ("pair_id", "question_id", "entity_id", "question", "node_text", "claims", "band", "rule")
 
+NO_DECISIONS: Decisions = MappingProxyType({})
 SheetRow = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Made:
-    """The pairs, sorted by id, and the rows of the adjudication sheet (columns of SHEET)."""
+    """The pairs, sorted by id, and two tables about some of them: the adjudication sheet (columns of SHEET), and what
+    people have decided (columns of `adjudicated`)."""
 
     pairs: tuple[ScoringPair, ...]
     disputed: tuple[SheetRow, ...]
+    adjudicated: tuple[SheetRow, ...] = ()
 
     def to_json(self) -> bytes:
-        return orjson.dumps({"pairs": [p.model_dump() for p in self.pairs], "disputed": self.disputed})
+        pairs = [pair.model_dump() for pair in self.pairs]
+        return orjson.dumps({"pairs": pairs, "disputed": self.disputed, "adjudicated": self.adjudicated})
 
     @classmethod
     def from_json(cls, text: bytes) -> Made:
         """The inverse of :meth:`to_json`."""
         data = orjson.loads(text)
-        return cls(tuple(map(ScoringPair.model_validate, data["pairs"])), tuple(map(tuple, data["disputed"])))
+        tables = (tuple(map(tuple, data[name])) for name in ("disputed", "adjudicated"))
+        return cls(tuple(map(ScoringPair.model_validate, data["pairs"])), *tables)
 
 
 NO_PAIRS = Made((), ())
@@ -57,20 +63,25 @@ def make_pairs(
     seed: int,
     targets: Mapping[str, int] = PAIR_TARGETS,
     workers: int = 1,
+    decisions: Decisions = NO_DECISIONS,
 ) -> Made:
     """Exactly the wished number of pairs for each split; see `docs/scoring-pairs.md`.
 
-    ``questions`` and ``of_question`` (the part of each) come from :mod:`clwqa_builders.pairs.asked`. Deterministic
-    in its arguments.
+    ``questions`` and ``of_question`` (the part of each) come from :mod:`clwqa_builders.pairs.asked`. A pair that may be
+    drawn has the band of its decision, if people took one. Deterministic in its arguments.
     """
 
     def work(part: int) -> list[tuple[ScoringPair, SheetRow | None]]:
         wanted = targets.get(SPLITS[part], 0)
         looked_at = sample(questions, of_question, part, round(wanted * QUESTIONS), seed)
-        return _pairs_of_part(part, looked_at, wanted, nodes, rubric, seed)
+        return _pairs_of_part(part, looked_at, wanted, nodes, rubric, seed, decisions)
 
     made = sorted(chain.from_iterable(parallel_map(work, range(len(SPLITS)), workers)), key=_id)
-    return Made(tuple(pair for pair, _ in made), tuple(row for _, row in made if row))
+    return Made(
+        tuple(pair for pair, _ in made),
+        tuple(row for _, row in made if row),
+        tuple(decisions[pair.id].row for pair, _ in made if pair.id in decisions),
+    )
 
 
 def _id(made: tuple[ScoringPair, SheetRow | None]) -> str:
@@ -78,7 +89,13 @@ def _id(made: tuple[ScoringPair, SheetRow | None]) -> str:
 
 
 def _pairs_of_part(
-    part: int, looked_at: Iterable[Asked], wanted: int, nodes: Nodes, rubric: Rubric, seed: int
+    part: int,
+    looked_at: Iterable[Asked],
+    wanted: int,
+    nodes: Nodes,
+    rubric: Rubric,
+    seed: int,
+    decisions: Decisions,
 ) -> list[tuple[ScoringPair, SheetRow | None]]:
     """The pairs of one split, each with its row of the adjudication sheet where it needs one."""
     pool = Pool.of(nodes, part)
@@ -93,6 +110,9 @@ def _pairs_of_part(
     def text_of(node: str) -> str:
         return node_text(nodes.graph.entity(node), nodes.graph.ontology)
 
+    for place, candidate in enumerate(found):
+        if decision := decisions.get(candidate.id):
+            found[place] = decided(candidate, decision, text_of(candidate.entity))
     made: list[tuple[ScoringPair, SheetRow | None]] = []
     for candidate in draw(found, wanted, seed, text_of):
         pair = _pair(candidate, SPLITS[part], text_of(candidate.entity))
@@ -124,9 +144,8 @@ def candidates(asked: Asked, rubric: Rubric, pool: Pool, seed: int) -> Iterator[
 
 def _pair(candidate: Candidate, split: Split, text: str) -> ScoringPair:
     asked, rule = candidate.asked, candidate.rules[0]
-    key = hashlib.sha256(f"{asked.id}\x1f{candidate.entity}".encode()).hexdigest()
     return ScoringPair(
-        id=f"pair-{key[:12]}",
+        id=candidate.id,
         question_id=asked.id,
         question=asked.text,
         entity_id=candidate.entity,

@@ -19,20 +19,34 @@ def cypher_string(text: str) -> str:
     return f"'{text.translate(_CYPHER_ESCAPES)}'"
 
 
-def to_cypher(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:
-    """A read-only query whose column ``id`` is the gold set; ``anchors`` maps variables to entity ids.
+Anchors = Mapping[str, str | tuple[str, ...]]
+"""Entity ids by variable; a variable with several ids may be any one of them."""
+
+
+def to_cypher(pattern: Pattern, anchors: Anchors, answer: str) -> str:
+    """A read-only query whose column ``id`` is the gold set; ``anchors`` maps variables to entity ids."""
+    return f"{cypher_match(pattern, anchors)}\nRETURN DISTINCT {answer}.id AS id ORDER BY id"
+
+
+def cypher_match(
+    pattern: Pattern, anchors: Anchors, more: Iterable[str] = (), known: Iterable[str] = ()
+) -> str:
+    """The part of a query that finds the solutions; ``more`` are further tests, ``known`` variables bound outside.
 
     It starts at the anchors and goes on from what is known, since not every engine reorders a pattern.  An anchor
     is looked up by the label Entity alone, and its type is a test: some engines use an index only for one label.
     """
-    shown: set[str] = set()
+    shown = set(known)
 
     def node(name: str) -> str:
         if name in shown:
             return f"({name})"
         shown.add(name)
         if name in anchors:
-            return f"({name}:Entity {{id: {cypher_string(anchors[name])}}})"
+            id = anchors[name]
+            return (
+                f"({name}:Entity {{id: {cypher_string(id)}}})" if isinstance(id, str) else f"({name}:Entity)"
+            )
         types = pattern.variables[name]
         return f"({name}:Entity:{types[0]})" if len(types) == 1 else f"({name}:Entity)"
 
@@ -42,13 +56,18 @@ def to_cypher(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:
             left, right = "-", "-"
         return f"{node(here)}{left}[:{'|'.join(edge.relations)}]{right}{node(there)}"
 
-    steps = [step(here, edge) for here, edge in _from_anchors(pattern.edges, anchors)]
+    steps = [step(here, edge) for here, edge in _from_anchors(pattern.edges, {*anchors, *known})]
     tested = ((name, types) for name, types in pattern.variables.items() if len(types) > 1 or name in anchors)
     kinds = [" OR ".join(f"{name}:{t}" for t in types) for name, types in tested]
-    tests = [f"({kind})" if " OR " in kind else kind for kind in kinds]
+    tests = [
+        f"{name}.id IN [{', '.join(map(cypher_string, ids))}]"
+        for name, ids in anchors.items()
+        if not isinstance(ids, str)
+    ]
+    tests += [f"({kind})" if " OR " in kind else kind for kind in kinds]
     tests += [f"{a} <> {b}" for a, b in pattern.rivals]
-    where = f"\nWHERE {' AND '.join(tests)}" if tests else ""
-    return f"MATCH {', '.join(steps)}{where}\nRETURN DISTINCT {answer}.id AS id ORDER BY id"
+    where = f"\nWHERE {' AND '.join(tests)}" if (tests := [*tests, *more]) else ""
+    return f"MATCH {', '.join(steps)}{where}"
 
 
 def _from_anchors(edges: Sequence[Edge], anchors: Iterable[str]) -> Iterator[tuple[str, Edge]]:
@@ -61,11 +80,18 @@ def _from_anchors(edges: Sequence[Edge], anchors: Iterable[str]) -> Iterator[tup
         known |= {edge.head, edge.tail}
 
 
-def to_sparql(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:
+def to_sparql(pattern: Pattern, anchors: Anchors, answer: str) -> str:
     """The same query over RDF; column ``id`` holds the IRIs of the gold set."""
+    where = sparql_where(pattern, anchors)
+    return f"PREFIX c: <{ONTOLOGY}>\nSELECT DISTINCT (?{answer} AS ?id) WHERE {{\n{where}\n}} ORDER BY ?id"
+
+
+def sparql_where(pattern: Pattern, anchors: Anchors) -> str:
+    """The graph pattern, a line for each statement; the prefix ``c`` is the ontology's."""
+    one = {name: ids for name, ids in anchors.items() if isinstance(ids, str)}
 
     def term(name: str) -> str:
-        return f"<{iri(anchors[name])}>" if name in anchors else f"?{name}"
+        return f"<{iri(one[name])}>" if name in one else f"?{name}"
 
     def step(edge: Edge) -> str:
         ways = [f"c:{r}" for r in edge.relations] + [f"^c:{r}" for r in edge.relations if edge.symmetric]
@@ -77,6 +103,10 @@ def to_sparql(pattern: Pattern, anchors: Mapping[str, str], answer: str) -> str:
             return f"  {term(name)} a {types[0]} ."
         return f"  {term(name)} a ?{name}_type . FILTER(?{name}_type IN ({', '.join(types)}))"
 
-    tests = [f"  FILTER({term(a)} != {term(b)})" for a, b in pattern.rivals if not {a, b} <= set(anchors)]
-    body = "\n".join([*map(step, pattern.edges), *map(kind, pattern.variables), *tests])
-    return f"PREFIX c: <{ONTOLOGY}>\nSELECT DISTINCT (?{answer} AS ?id) WHERE {{\n{body}\n}} ORDER BY ?id"
+    several = [
+        f"  VALUES ?{name} {{ {' '.join(f'<{iri(id)}>' for id in ids)} }}"
+        for name, ids in anchors.items()
+        if not isinstance(ids, str)
+    ]
+    tests = [f"  FILTER({term(a)} != {term(b)})" for a, b in pattern.rivals if not {a, b} <= set(one)]
+    return "\n".join([*several, *map(step, pattern.edges), *map(kind, pattern.variables), *tests])

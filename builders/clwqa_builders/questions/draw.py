@@ -52,7 +52,13 @@ class Drawn:
     supply: Counts
 
 
-def draw(pool: Pool, hop_totals: Counts, category_targets: Counts, shares: NDArray[np.float64]) -> Drawn:
+def draw(
+    pool: Pool,
+    hop_totals: Counts,
+    category_targets: Counts,
+    shares: NDArray[np.float64],
+    template_share: float = TEMPLATE_SHARE,
+) -> Drawn:
     """Choose instances: hop totals exact, splits exact per hop, categories as near as the supply allows.
 
     A cell that turns out to hold less than planned (caps bind) lowers its capacity and the table is planned anew;
@@ -62,7 +68,7 @@ def draw(pool: Pool, hop_totals: Counts, category_targets: Counts, shares: NDArr
     supply = np.zeros(shape, dtype=np.int64)
     np.add.at(supply, (pool.split, pool.hop, pool.category), 1)
     capacity = np.floor(np.min(supply / shares[:, None, None], axis=0)).astype(np.int64)
-    template_cap = np.floor(TEMPLATE_SHARE * np.outer(shares, hop_totals)).astype(np.int64)
+    template_cap = np.floor(template_share * np.outer(shares, hop_totals)).astype(np.int64)
     cells = _cells(pool)
     for _ in range(MAX_REPLANS):
         quotas = split_table(rake(hop_totals, category_targets, capacity), shares)

@@ -36,7 +36,7 @@ MAX_MENTION = 200  # characters; a longer passage makes no question
 
 SHORTEST_WORD = 3  # characters of a word whose occurrence in its own gloss makes the gloss circular
 
-BASES: tuple[Basis, ...] = ("source", "content", "fixed")
+BASES: tuple[Basis, ...] = ("source", "content", "fixed", "type")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Instances:
 
 
 @dataclass(frozen=True)
-class _Solutions:
+class Solutions:
     """All solutions of a template; row i of the table belongs to anchor tuple ``tuple_of[i]``."""
 
     table: Table
@@ -88,7 +88,7 @@ class _Solutions:
     tuple_of: IntArray
 
     @classmethod
-    def of(cls, table: Table, anchors: Sequence[str]) -> _Solutions:
+    def of(cls, table: Table, anchors: Sequence[str]) -> Solutions:
         """Number the distinct anchor tuples of a table of solutions."""
         stacked = np.stack([table[a] for a in anchors])
         distinct, tuple_of = np.unique(stacked, axis=1, return_inverse=True)
@@ -122,9 +122,9 @@ class Enumerator:
     def enumerate(self, template: Template) -> Instances:
         """All instances that pass the template's filters and the rules for clear, leak-free questions."""
         table = bindings(template.pattern, self.graph, seed=self._ring(template))
-        found = _Solutions.of(table, template.anchors)
+        found = Solutions.of(table, template.anchors)
         answers = found.values(template.answer)
-        category, basis = self._categories(template, found)
+        category, basis = self.categories(template.rules, found)
         filters = template.filters
         keep = (
             (answers.lengths >= filters.min_answers)
@@ -132,9 +132,9 @@ class Enumerator:
             & (category >= 0)
         )
         for variable, relations in filters.only.items():
-            keep[found.tuple_of[self._degree(relations)[table[variable]] != 1]] = False
+            keep[found.tuple_of[self.degree(relations)[table[variable]] != 1]] = False
         for variable, relations in filters.several.items():
-            keep[found.tuple_of[self._degree(relations)[table[variable]] < SEVERAL]] = False
+            keep[found.tuple_of[self.degree(relations)[table[variable]] < SEVERAL]] = False
         for column in table.values():
             keep[found.tuple_of[self.mentions.doubtful[column]]] = False
         rows, mentions = self._clear(template, np.flatnonzero(keep), found, answers)
@@ -149,7 +149,7 @@ class Enumerator:
             basis=basis[rows],
         )
 
-    def _degree(self, relations: str) -> IntArray:
+    def degree(self, relations: str) -> IntArray:
         """How many neighbours every entity has by "r", "r|s" or, against the arrow, "<r"."""
         names = tuple(relations.removeprefix("<").split("|"))
         symmetric = all(map(self.ontology.symmetric, names))
@@ -184,18 +184,20 @@ class Enumerator:
         rows = np.concatenate([heads, np.repeat(works, inherited.lengths)])
         return Ragged.group(rows, np.concatenate([tails, inherited.values]), len(self.graph))
 
-    def _categories(self, template: Template, found: _Solutions) -> tuple[IntArray, NDArray[np.int8]]:
+    def categories(
+        self, rules: Sequence[CategoryRule], found: Solutions
+    ) -> tuple[IntArray, NDArray[np.int8]]:
         """Category entity and basis per anchor tuple; -1 where no rule yields exactly one category."""
         category = np.full(len(found), -1, dtype=np.int64)
         basis = np.full(len(found), -1, dtype=np.int8)
-        for rule in template.rules:
+        for rule in rules:
             ruled = self._by_rule(rule, found)
             fresh = (category < 0) & (ruled >= 0)
             category[fresh] = ruled[fresh]
             basis[fresh] = BASES.index(rule.basis)
         return category, basis
 
-    def _by_rule(self, rule: CategoryRule, found: _Solutions) -> IntArray:
+    def _by_rule(self, rule: CategoryRule, found: Solutions) -> IntArray:
         if rule.basis == "fixed":
             return np.full(len(found), self.graph.index_of.get(f"category:{rule.value}", -1), dtype=np.int64)
         labels = self._labels[rule.basis].take(found.table[rule.value])
@@ -211,7 +213,7 @@ class Enumerator:
         self,
         template: Template,
         rows: IntArray,
-        found: _Solutions,
+        found: Solutions,
         answers: Ragged,
     ) -> tuple[IntArray, dict[str, tuple[str, ...]]]:
         """The rows that name their anchors clearly and do not give the answer away, and the names."""
@@ -226,8 +228,8 @@ class Enumerator:
             if texts
             and bearers[_letters(texts)] == 1
             and self._is_fair(template, texts, answers[row].tolist())
-            and not self._repeats(answers[row].tolist(), works[row].tolist())
-            and not self._tells(texts, [person for way in passed for person in way[row].tolist()])
+            and not self.repeats(answers[row].tolist(), works[row].tolist())
+            and not self.tells(texts, [person for way in passed for person in way[row].tolist()])
         ]
         columns = zip(*(texts for _, texts in kept), strict=True) if kept else [()] * len(template.anchors)
         clear = np.array([row for row, _ in kept], dtype=np.int64)
@@ -265,12 +267,12 @@ class Enumerator:
             for mention in mentions
         ):
             return False  # a gloss that explains the word by itself
-        if self._tells(mentions, answers):
+        if self.tells(mentions, answers):
             return False
         bound, asked = template.filters.max_shared, set("".join(map(_key, mentions)))
         return bound is None or all(len(set(self.graph.labels[a]) & asked) <= bound for a in answers)
 
-    def _repeats(self, answers: Sequence[int], works: Sequence[int]) -> bool:
+    def repeats(self, answers: Sequence[int], works: Sequence[int]) -> bool:
         """Whether a list of works may hold one work twice, or that asked about: 出师表 and 前出师表."""
         types = self.graph.types
         if not set(answers) <= set(works):
@@ -285,7 +287,7 @@ class Enumerator:
             for title in names[other]
         )
 
-    def _tells(self, mentions: Sequence[str], entities: Sequence[int]) -> bool:
+    def tells(self, mentions: Sequence[str], entities: Sequence[int]) -> bool:
         """Whether the names in a question give one of the entities away."""
         asked = "\n".join(map(_key, mentions))
         return any(name in asked for entity in entities for name in self.mentions.names(entity))

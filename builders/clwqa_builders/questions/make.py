@@ -38,31 +38,37 @@ class Maker:
         anchors = {v: ids[int(column[row])] for v, column in instances.anchors.items()}
         key = hashlib.sha256("\x1f".join((template.id, *anchors.values())).encode("utf-8")).digest()
         paths, evidence = standard_paths(template.pattern, self.store, anchors, template.answer)
-        category = ids[int(instances.category[row])].removeprefix("category:")
+        category, upper = self.category(int(instances.category[row]))
         return Question(
             id=f"clwqa-{key.hex()[:12]}",
             question=instances.question(row, int.from_bytes(key[-4:], "big")),
-            answers=tuple(self._answer(int(a)) for a in instances.answers[row]),
+            answers=tuple(self.answer(int(a)) for a in instances.answers[row]),
             hops=template.hops,
             category=category,
-            upper_category=self._upper[category],
+            upper_category=upper,
             category_basis=BASES[instances.basis[row]],
             group_id=f"group:{ids[group]}",
             template_id=template.id,
             family=template.family,
-            anchors=tuple(self._anchor(anchors[v], instances.mentions[v][row]) for v in template.anchors),
+            anchors=tuple(self.anchor(anchors[v], instances.mentions[v][row]) for v in template.anchors),
             target_element=template.spec.target_element,
             standard_paths=paths,
             cypher=to_cypher(template.pattern, anchors, template.answer),
             sparql=to_sparql(template.pattern, anchors, template.answer),
             evidence=evidence,
-            sources=self._sources(evidence),
+            sources=self.cited(evidence),
             generator=Generator(method="template", template_id=template.id),
             split=split,
             views=view,
         )
 
-    def _answer(self, entity: int) -> Answer:
+    def category(self, number: int) -> tuple[str, str]:
+        """The category that instances give by number, and its upper category."""
+        slug = self.columns.ids[number].removeprefix("category:")
+        return slug, self.upper[slug]
+
+    def answer(self, entity: int) -> Answer:
+        """An entity as a gold answer."""
         columns = self.columns
         passage = columns.types[entity] in PASSAGE_TYPES
         return Answer(
@@ -72,15 +78,18 @@ class Maker:
             kind="passage" if passage else "entity",
         )
 
-    def _anchor(self, id: str, mention: str) -> Anchor:
+    def anchor(self, id: str, mention: str) -> Anchor:
+        """An entity as the question names it."""
         return Anchor(entity_id=id, mention=mention, elements=self.store.types(id))
 
-    def _sources(self, evidence: Sequence[TripleRef]) -> tuple[str, ...]:
+    def cited(self, evidence: Sequence[TripleRef]) -> tuple[str, ...]:
+        """Ids of the sources that tell the evidence."""
         found = {s for t in evidence for s in self.source_of[t.head, t.relation, t.tail]}
         return tuple(sorted(found))
 
     @cached_property
-    def _upper(self) -> Mapping[str, str]:
+    def upper(self) -> Mapping[str, str]:
+        """The upper category of every category."""
         return {c.slug: c.upper for c in self.ontology.categories if c.upper}
 
 

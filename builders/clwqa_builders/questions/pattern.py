@@ -23,8 +23,9 @@ from itertools import combinations
 from clwqa_bench.errors import TemplateError
 from clwqa_bench.ontology import Ontology
 
-_NODE = re.compile(r"\s*(?P<name>[a-z][a-z0-9_]*)(?::(?P<types>[A-Za-z]+(?:\|[A-Za-z]+)*))?\s*")
-_ARROW = re.compile(r"(?P<back><?)-(?P<relations>[A-Za-z]+(?:\|[A-Za-z]+)*)-(?P<forth>>?)")
+NAME = r"[^\W\d]\w*"  # of a type or relation: what Cypher and SPARQL take without quotes
+_NODE = re.compile(rf"\s*(?P<name>[a-z][a-z0-9_]*)(?::(?P<types>{NAME}(?:\|{NAME})*))?\s*")
+_ARROW = re.compile(rf"(?P<back><?)-(?P<relations>{NAME}(?:\|{NAME})*)-(?P<forth>>?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,8 +280,8 @@ def _flatten(
     groups = Ragged.group(
         np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n
     )
-    fact = _mixed(anchors).sum(axis=0) * np.uint64(3) + np.add.reduceat(
-        _mixed(instances.answers.values), instances.answers.offsets[:-1]
+    fact = mixed(anchors).sum(axis=0) * np.uint64(3) + np.add.reduceat(
+        mixed(instances.answers.values), instances.answers.offsets[:-1]
     )
     ids = [tuple(columns.ids[e] for e in row) for row in anchors.T.tolist()]
     return _Flat(
@@ -297,7 +297,7 @@ def _flatten(
     )
 
 
-def _mixed(values: Ints) -> NDArray[np.uint64]:
+def mixed(values: Ints) -> NDArray[np.uint64]:
     """Well-spread 64-bit numbers (the finaliser of splitmix64); their sums tell sets of entities apart."""
     x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from clwqa_bench.errors import BuildError
-from clwqa_bench.kg.protocol import Direction, Names, Sense
+from clwqa_bench.kg.protocol import Direction, Entity, Names, Sense
 from clwqa_bench.records import PathStep, StandardPath, TripleRef
 from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, Pairs, Side
 from clwqa_builders.questions.pattern import Edge, Pattern
@@ -34,6 +34,8 @@ class Store(Protocol):
     ) -> Sequence[str]: ...
 
     def types(self, node: str, /) -> tuple[str, ...]: ...
+
+    def entity(self, node: str, /) -> Entity: ...
 
 
 # --- all solutions, by joins -------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clwqa_bench.errors import ClwqaError, TemplateError
 from clwqa_bench.ontology import Ontology
+from clwqa_builders.questions.compile import Anchors, to_cypher, to_sparql
 from clwqa_builders.questions.pattern import Pattern, parse_pattern
+from clwqa_builders.questions.solve import Store, answers
 from clwqa_builders.sources.catalogue import Profile
 
 TEMPLATE_DIR = Path(__file__).parent / "templates"
@@ -25,9 +27,9 @@ WORDS = ("CultureLoadedWord",)
 MIN_PHRASINGS = 4
 SEVERAL = 3
 _SLOT = re.compile(r"\{([^{}]*)\}")
-_RULE = re.compile(r"(source|content):([a-z][a-z0-9_]*)|fixed:([a-z_]+)")
+_RULE = re.compile(r"(source|content|type):([a-z][a-z0-9_]*)|fixed:([a-z_]+)")
 
-Basis = Literal["source", "content", "fixed"]
+Basis = Literal["source", "content", "fixed", "type"]
 
 
 class _Entry(BaseModel):
@@ -77,11 +79,13 @@ class TemplateSpec(_Entry):
 
 @dataclass(frozen=True)
 class CategoryRule:
-    """Where a category comes from: the domain of a work, the content of a word, or construction."""
+    """Where a category comes from: the domain of a work, the content of a word, construction, or an entity's type
+    (on graphs that have no categories).
+    """
 
     basis: Basis
     value: str
-    """A variable for source and content, a category slug for fixed."""
+    """A category slug for fixed, else a variable."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,21 @@ class Template:
     @cached_property
     def phrasings(self) -> tuple[str, ...]:
         return self.spec.phrasings
+
+    def bind(self, ids: Sequence[str]) -> Anchors | None:
+        """A question's anchors by variable; None if there are not as many."""
+        return dict(zip(self.anchors, ids, strict=True)) if len(ids) == len(self.anchors) else None
+
+    def gold(self, store: Store, anchors: Anchors) -> tuple[str, ...]:
+        """The ids of the gold answers, sorted, by executing the pattern on a store."""
+        bound = {name: id for name, id in anchors.items() if isinstance(id, str)}
+        return tuple(sorted(answers(self.pattern, store, bound, self.answer)))
+
+    def cypher(self, anchors: Anchors) -> str:
+        return to_cypher(self.pattern, anchors, self.answer)
+
+    def sparql(self, anchors: Anchors) -> str:
+        return to_sparql(self.pattern, anchors, self.answer)
 
 
 def question_text(template: Template, mentions: Mapping[str, str], phrasing: int) -> str:
@@ -168,7 +187,7 @@ def parse_template(entry: Mapping[str, Any], ontology: Ontology) -> Template:
     pattern = parse_pattern(spec.pattern, ontology)
     _check_variables(spec, pattern, ontology)
     _check_phrasings(spec)
-    return Template(spec, pattern, tuple(_rule(text, pattern, ontology) for text in spec.category))
+    return Template(spec, pattern, tuple(category_rule(text, pattern, ontology) for text in spec.category))
 
 
 def _check_variables(spec: TemplateSpec, pattern: Pattern, ontology: Ontology) -> None:
@@ -216,15 +235,17 @@ def _check_phrasings(spec: TemplateSpec) -> None:
         raise TemplateError("a phrasing is written twice", fix="vary it", field="phrasings")
 
 
-def _rule(text: str, pattern: Pattern, ontology: Ontology) -> CategoryRule:
+def category_rule(text: str, pattern: Pattern, ontology: Ontology) -> CategoryRule:
     match = _RULE.fullmatch(text)
     if match is None:
-        fix = "write source:VARIABLE, content:VARIABLE or fixed:SLUG"
+        fix = "write source:VARIABLE, content:VARIABLE, fixed:SLUG or, without categories, type:VARIABLE"
         raise TemplateError(f"cannot read {text!r}", fix=fix, field="category")
     if slug := match[3]:
         if slug not in {c.slug for c in ontology.categories if c.upper}:
             raise TemplateError(f"no sub-category {slug}", fix="use a slug of the ontology", field="category")
         return CategoryRule("fixed", slug)
+    if match[1] == "type" and match[2] in pattern.variables and not ontology.categories:
+        return CategoryRule("type", match[2])
     basis: Basis = "source" if match[1] == "source" else "content"
     tops = WORKS if basis == "source" else WORDS
     if not pattern.admitted.get(match[2], frozenset()) & ontology.with_descendants(tops):

@@ -148,6 +148,12 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Write the ids of the items that failed, one per line."),
     ] = None,
+    bands: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the bands decided, for `clwqa-bench build --adjudicated FILE`."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Tell rates with 95 % intervals, agreement, and what is disputed; writes review.json.
@@ -157,19 +163,26 @@ def report(
     Example: clwqa-bench review report reviews/first --adjudicator 丙
     """
     from clwqa_bench.run_folder import write_whole
+    from clwqa_builders.output import writers
     from clwqa_builders.output.reviews import add_review
-    from clwqa_builders.output.writers import json_bytes
+    from clwqa_builders.pairs.adjudicated import COLUMNS
     from clwqa_builders.review import results, terminal
     from clwqa_builders.review.folder import ADJUDICATION, REPORT, open_review
 
     opened = open_review(review)
+    if bands and opened.plan.kind != "pairs":
+        raise typer.BadParameter("is for a review of pairs", param_hint="--bands")
     found = results.Findings.of(opened)
     told = results.report(found)
-    write_whole(review / REPORT, json_bytes(told))
+    write_whole(review / REPORT, writers.json_bytes(told))
     if missing := [name for name, counts in told["annotators"].items() if counts["read"] < counts["given"]]:
         warn(f"not all is read yet by {', '.join(missing)}")
     if failed:
         write_whole(failed, "".join(f"{item['id']}\n" for item in told["failed"]).encode("utf-8"))
+    if bands:
+        decided = list(results.decisions(found))
+        writers.write_sheet(COLUMNS, (decision.row for decision in decided), bands)
+        say(f"{bands}: {len(decided):,} bands decided")
     if into:
         add_review(into, told)
         say(f"{into}: the card tells of this review")

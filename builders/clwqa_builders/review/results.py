@@ -23,6 +23,7 @@ from clwqa_bench.stats.ratings import (
     observed_agreement,
     share,
 )
+from clwqa_builders.pairs.adjudicated import Decision, plain
 from clwqa_builders.review.folder import Review, latest
 from clwqa_builders.review.forms import UNSURE, Form
 from clwqa_builders.review.records import Item, Plan, Role, Ruling, refuse_person
@@ -251,6 +252,24 @@ def _bands(found: Findings) -> dict[str, Any]:
             id: {"rubric": rule, "reader": band} for id, (rule, band) in known.items() if rule != band
         },
     }
+
+
+def decisions(found: Findings) -> Iterator[Decision]:
+    """The bands of pairs that an adjudicator gave, or two annotators and more alike."""
+    for id, item in found.items.items():
+        verdict, settled = found.verdict(id, "band"), found.settled(id)
+        band = next((band for band in BAND_LABELS if band == verdict), None)
+        by_adjudicator = settled is not None and "band" in settled.verdicts
+        readers = len(found.given(id, "band"))
+        if band and (by_adjudicator or readers > 1):
+            yield Decision(
+                pair_id=id,
+                band=band,
+                decided_by="the adjudicator" if by_adjudicator else f"{readers} annotators",
+                review=found.plan.id,
+                question=plain(item.question),
+                node_text=plain(item.node),
+            )
 
 
 def _label(band: str) -> float:

@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     pairs.pairs_unique,
     pairs.pairs_question,
     pairs.pairs_label,
+    pairs.pairs_adjudicated,
     pairs.pairs_node,
     pairs.pairs_leakage,
     pairs.pairs_balance,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import GraphError
-from clwqa_bench.kg.iri import entity_id
-from clwqa_bench.kg.remote import RemoteGraph
-from clwqa_bench.kg.stores import BOLT, open_store, require_counts, scheme_of
+from clwqa_bench.kg.stores import BOLT, graph_of, scheme_of
 from clwqa_builders.validate.model import Fault, Rule
+from clwqa_builders.validate.rdf import cypher_answer, sparql_answer
 from clwqa_builders.validate.rules.gold import compare, sample
 from clwqa_builders.validate.tables import DatasetTables
 
@@ -24,18 +24,14 @@ def gold_equals_store(uri: str, size: int) -> Rule:
     language = "Cypher" if scheme_of(uri) in BOLT else "SPARQL"
 
     def check(tables: DatasetTables) -> Iterator[Fault]:
-        store = open_store(uri, tables.ontology)
-        if not isinstance(store, RemoteGraph):
-            raise GraphError(f"the store at {uri} takes no queries", fix="name a Bolt or SPARQL store")
-        require_counts(store, (tables.entities.num_rows, tables.triples.num_rows), uri)
-        queries, read = tables.column(language.lower()), _ids[language]
-        for row in sample(tables, size or len(tables.ids)):
-            try:
-                found = {read(row["id"]) for row in store.query(queries[row])}
-                yield from compare(tables.ids[row], set(tables.gold[row]), found, language)
-            except GraphError as error:
-                yield Fault(tables.ids[row], language.lower(), str(error))
-        store.close()
+        queries, read = tables.column(language.lower()), _ANSWER[language]
+        with graph_of(Dataset(tables.root, tables.manifest), uri) as store:
+            for row in sample(tables, size or len(tables.ids)):
+                try:
+                    found = list(map(read, store.query(queries[row])))
+                    yield from compare(tables, row, found, language)
+                except GraphError as error:
+                    yield Fault(tables.ids[row], language.lower(), str(error))
 
     much = f"a seeded sample of {size:,}, every template first" if size else "all of them"
     return Rule(
@@ -43,4 +39,4 @@ def gold_equals_store(uri: str, size: int) -> Rule:
     )
 
 
-_ids: dict[str, Callable[[str], str]] = {"Cypher": str, "SPARQL": entity_id}
+_ANSWER = {"Cypher": cypher_answer, "SPARQL": sparql_answer}

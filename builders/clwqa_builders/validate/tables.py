@@ -20,6 +20,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import SPLITS
 from clwqa_bench.text import comparison_key
+from clwqa_builders.operations.templates import OperationTemplate, load_operations
 from clwqa_builders.output.schema import ENTITIES, PAIRS, QUESTIONS, TRIPLES
 from clwqa_builders.questions.templates import TEMPLATE_DIR, Template, load_templates
 
@@ -68,14 +69,22 @@ class DatasetTables:
     def triples(self) -> pa.Table:
         return self.parquet("kg/triples.parquet")
 
+    @property
+    def is_chinese(self) -> bool:
+        """Whether the questions are: a graph that somebody brought says its language."""
+        return self.manifest.config.get("language", "zh") == "zh"
+
     @cached_property
     def ontology(self) -> Ontology:
         return Ontology.load(self.root / "ontology.ttl")
 
     @cached_property
-    def templates(self) -> Mapping[str, Template]:
-        """Templates by id: the packaged ones, or those of `templates_dir`."""
-        directory = self.templates_dir or TEMPLATE_DIR
+    def templates(self) -> Mapping[str, Template | OperationTemplate]:
+        """Templates by id: those of `templates_dir`, those that the dataset brings along, or the packaged ones."""
+        if self.manifest.config.get("extension") == "operations":
+            return {template.id: template for template in load_operations(self.ontology)}
+        own = (self.root / "templates.toml").is_file()
+        directory = self.templates_dir or (self.root if own else TEMPLATE_DIR)
         found = load_templates(self.ontology, directory)
         return {template.id: template for template in found}
 

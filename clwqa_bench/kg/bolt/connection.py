@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from clwqa_bench.errors import GraphError
+from clwqa_bench.kg.remote import ServerGoneError
 from clwqa_bench.kg.stores import BOLT, PASSWORD_ENV
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def explain(error: Exception, address: Address) -> GraphError:
         )
     if isinstance(error, e.ServiceUnavailable | e.SessionExpired):
         fix = "start the server, or check host and port"
-        return GraphError(f"no server answers at {address.uri} ({reason})", fix=fix)
+        return ServerGoneError(f"no server answers at {address.uri} ({reason})", fix=fix)
     if isinstance(error, e.ConstraintError):
         fix = "wait until that has ended, then run the command again"
         return GraphError(f"{where}: something else is loading there at the same time ({reason})", fix=fix)

@@ -22,12 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clwqa_bench.console import Progress
-from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.bolt.connection import GRAPH, NAME, NAMES, NODE, Connection
 from clwqa_bench.kg.bolt.store import quoted, write_attribute
 from clwqa_bench.kg.build import ENTITY_SCHEMA, TRIPLE_SCHEMA, read_tables
-from clwqa_bench.kg.layout import TABLES
+from clwqa_bench.kg.layout import tables_digest
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
@@ -78,7 +77,7 @@ class Source:
     @cached_property
     def fingerprint(self) -> str:
         """Equal for equal tables."""
-        return "-".join([LAYOUT, *(file_sha256(self.directory / name) for name in TABLES)])
+        return f"{LAYOUT}-{tables_digest(self.directory)}"
 
     @cached_property
     def _tables(self) -> tuple[pa.Table, pa.Table]:

@@ -21,6 +21,7 @@ ENTITY = f"""
 MATCH (n:{NODE} {{id: $id}})
 RETURN n.label, n.type, n.aliases, n.text, n.attributes, n.provenance
 """
+FINGERPRINT = f"MATCH (g:{GRAPH}) RETURN g.fingerprint"
 PRESENT = f"UNWIND $ids AS id MATCH (n:{NODE} {{id: id}}) RETURN n.place, n.id"
 ALL = f"MATCH (n:{NODE}) RETURN n.place, n.id"
 OF_TYPES = f"MATCH (n:{NODE}) WHERE n.type IN $types RETURN n.place, n.id"
@@ -69,6 +70,14 @@ class BoltGraph(RemoteGraph):
 
     def counts(self) -> tuple[int, int]:
         return self._counts
+
+    @property
+    def server(self) -> str:
+        return f"bolt, {self._connection.agent}"
+
+    def made_from(self) -> str:
+        layout_and_digest: str = self._ask(FINGERPRINT)[0][0]
+        return layout_and_digest.partition("-")[2]
 
     def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]:
         return self._connection.look(text, parameters)

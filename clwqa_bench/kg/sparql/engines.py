@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, cast
 
 from clwqa_bench.errors import GraphError
+from clwqa_bench.kg.remote import ServerGoneError
 
 INTEGERS = frozenset({"integer", "int", "long", "short", "nonNegativeInteger", "positiveInteger"})
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -40,7 +41,9 @@ Row = dict[str, Term]  # by the name of the variable; one that is not bound is l
 
 
 class Engine(Protocol):
-    """Runs SELECT queries."""
+    """Runs SELECT queries; `name` tells which program does."""
+
+    name: str
 
     def select(self, text: str) -> Iterator[Row]:
         """The rows of a SELECT query.  Raises GraphError for a text that is none, or when nobody answers."""
@@ -55,8 +58,9 @@ class RdflibEngine:
     """A graph in memory, in plain Python: no extra needed, meant for some ten thousand statements."""
 
     def __init__(self, path: Path) -> None:
-        from rdflib import Graph
+        from rdflib import Graph, __version__
 
+        self.name = f"rdflib {__version__}"
         self._graph = Graph()
         with opened(path) as source:
             try:
@@ -91,6 +95,7 @@ class OxigraphEngine:
 
     def __init__(self, path: Path) -> None:
         package = oxigraph()
+        self.name = f"oxigraph, pyoxigraph {package.__version__}"
         if path.is_dir():
             try:
                 self._store = package.Store.read_only(str(path))
@@ -129,6 +134,8 @@ class OxigraphEngine:
 class HttpEngine:
     """An endpoint that speaks the SPARQL 1.1 protocol and answers in its JSON format."""
 
+    name = "SPARQL endpoint"
+
     def __init__(self, url: str, user: str = "", password: str = "", timeout: float = TIMEOUT) -> None:
         import httpx
 
@@ -147,7 +154,7 @@ class HttpEngine:
             raise GraphError(f"the endpoint {self._url} took too long", fix=fix) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             fix = "start it, or check the address"
-            raise GraphError(f"no endpoint answers at {self._url} ({error})", fix=fix) from None
+            raise ServerGoneError(f"no endpoint answers at {self._url} ({error})", fix=fix) from None
         self._check(answer.status_code, answer.text)
         try:
             data = answer.json()

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.export import export
-from clwqa_bench.kg.iri import NAMESPACE
-from clwqa_bench.kg.layout import TABLES
+from clwqa_bench.kg.layout import tables_digest
 from clwqa_bench.kg.sparql.engines import OxigraphEngine, oxigraph
-
-MADE_FROM = f"{NAMESPACE}graph", f"{NAMESPACE}madeFrom"  # the statement that says which graph a folder holds
+from clwqa_bench.kg.sparql.store import MADE_FROM, made_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +28,9 @@ def fill(directory: Path, folder: Path) -> Filled:
     Raises GraphError if ``folder`` holds anything but this graph.
     """
     package = oxigraph()
-    made_from = "-".join(file_sha256(directory / name) for name in TABLES)
+    digest = tables_digest(directory)
     if folder.exists() and any(folder.iterdir()):
-        if _made_from(folder) != made_from:
+        if _made_from(folder) != digest:
             fix = "name a folder that is not there yet"
             raise GraphError("something else is there, or another graph", fix=fix, file=folder)
         return Filled(len(package.Store.read_only(str(folder))) - 1, already=True)
@@ -45,7 +42,7 @@ def fill(directory: Path, folder: Path) -> Filled:
         (statements,) = export(directory, "nt", Path(scratch) / "graph.nt")
         store.bulk_load(path=str(statements), format=package.RdfFormat.N_TRIPLES)
     subject, predicate = map(package.NamedNode, MADE_FROM)
-    store.add(package.Quad(subject, predicate, package.Literal(made_from)))
+    store.add(package.Quad(subject, predicate, package.Literal(digest)))
     store.flush()
     count = len(store) - 1
     del store
@@ -57,8 +54,6 @@ def fill(directory: Path, folder: Path) -> Filled:
 
 def _made_from(folder: Path) -> str:
     try:
-        subject, predicate = MADE_FROM
-        rows = OxigraphEngine(folder).select(f"SELECT ?o WHERE {{ <{subject}> <{predicate}> ?o }}")
-        return next((row["o"].value for row in rows), "")
+        return made_from(OxigraphEngine(folder))
     except GraphError:
         return ""

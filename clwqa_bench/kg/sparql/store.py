@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from clwqa_bench.errors import GraphError
-from clwqa_bench.kg.iri import ATTRIBUTE, ONTOLOGY, entity_id, escape, iri
+from clwqa_bench.kg.iri import ATTRIBUTE, NAMESPACE, ONTOLOGY, entity_id, escape, iri
 from clwqa_bench.kg.protocol import Entity, Signature
 from clwqa_bench.kg.remote import Hop, Named, Node, Reach, RemoteGraph
 from clwqa_bench.kg.sparql.engines import Engine, Row
@@ -20,6 +20,10 @@ from clwqa_bench.ontology import Ontology
 RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+MADE_FROM = (
+    f"{NAMESPACE}graph",
+    f"{NAMESPACE}madeFrom",
+)  # the statement by which `kg load` says which graph it is
 CHUNK = 400  # nodes named in one query; endpoints limit the length of a text
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
@@ -44,6 +48,13 @@ class SparqlGraph(RemoteGraph):
 
     def close(self) -> None:
         self._engine.close()
+
+    @property
+    def server(self) -> str:
+        return self._engine.name
+
+    def made_from(self) -> str:
+        return made_from(self._engine)
 
     def counts(self) -> tuple[int, int]:
         entities = (
@@ -202,6 +213,13 @@ class SparqlGraph(RemoteGraph):
 
     def _select(self, text: str) -> Iterator[Row]:
         return self._engine.select(text)
+
+
+def made_from(engine: Engine) -> str:
+    """The digest of the tables a folder was filled from; empty if the statements come from elsewhere."""
+    subject, predicate = MADE_FROM
+    rows = engine.select(f"SELECT ?o WHERE {{ <{subject}> <{predicate}> ?o }}")
+    return next((row["o"].value for row in rows), "")
 
 
 def _node(row: Row, name: str) -> Node:

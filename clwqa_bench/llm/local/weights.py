@@ -197,7 +197,6 @@ def converted(name: str, digest: str, place: Callable[[Path], Path], file: Path 
 
 def _convert(name: str, gguf: Path, made: Path, file: Path | None) -> None:
     import torch
-    from transformers import PreTrainedTokenizerFast
 
     _quiet()
     slim = gguf.parent / "slim"
@@ -208,18 +207,27 @@ def _convert(name: str, gguf: Path, made: Path, file: Path | None) -> None:
         try:
             with redirect_stderr(StringIO()):  # a progress bar of transformers that cannot be turned off
                 model, gaps = _read(slim, gguf_file=gguf.name, dtype=torch.float32)
-            bar.advance()
-            tokenizer = PreTrainedTokenizerFast.from_pretrained(gguf.parent, gguf_file=gguf.name)
         except (ValueError, KeyError, IndexError, NotImplementedError, RuntimeError) as error:
             raise damaged(file or gguf, f"transformers says: {error}") from None
         if gaps:
             raise damaged(file or gguf, gaps)
+        bar.advance()
+        tokenizer = _tokenizer_of(gguf, file or gguf)
         model.hf_quantizer = None  # the weights are plain by now, and are to be saved as such
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config
         model.save_pretrained(made)
         tokenizer.save_pretrained(made)
         bar.advance()
+
+
+def _tokenizer_of(gguf: Path, file: Path) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    try:
+        return PreTrainedTokenizerFast.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    except Exception as error:  # noqa: BLE001 - as in `load`: tokenizers raises no class of its own
+        raise damaged(file, f"its tokenizer cannot be read: {_first(error)}") from None
 
 
 # ---------------------------------------------------------------------- loading

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from clwqa_baselines.graphrag.tables import Tables
 from clwqa_baselines.graphrag.tasks import EntityRow, Fact, Finding, Report, ReportRow, WriteReport
 from clwqa_baselines.graphrag.writing import LOG, UnfinishedIndex
 from clwqa_bench.llm.protocol import Reply
-from clwqa_bench.systems import Resources
 from tests.baselines.culture import Double
 from tests.baselines.graphrag.prisms import SMALL, about, index, prisms, resources, written
 from tests.baselines.tog.worlds import world
@@ -308,13 +306,8 @@ def test_a_rule_writes_if_so_set_and_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_asks_for_every_report_and_keeps_none(tmp_path: Path) -> None:
-    @dataclass(frozen=True)
-    class Dry(Resources):
-        dry: bool = True
-
     given = resources(prisms(tmp_path), tmp_path, written)
-    fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
-    made = Index.open(Dry(**fields), SMALL)
+    made = Index.open(replace(given, dry=True), SMALL)
     assert isinstance(given.llm, Double)
     assert len(given.llm.asked) == 7
     assert made.reports.row(0).title == "a1、a2"  # by rule

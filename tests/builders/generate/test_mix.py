@@ -15,7 +15,7 @@ from clwqa_bench.records import Anchor, Generator, Question, hop_band
 from clwqa_builders.generate import generate
 from clwqa_builders.generate.folder import IDENTITY, QUESTIONS
 from clwqa_builders.generate.generate import Request
-from clwqa_builders.generate.mix import exchange, mix
+from clwqa_builders.generate.mix import exchange, mix, read_generated
 from clwqa_builders.validate.tables import DatasetTables
 from tests.builders.generate.writer import model, writes, wrote
 from tests.conftest import Result
@@ -110,6 +110,29 @@ def test_a_mixed_dataset_is_valid_and_says_who_wrote_what(
     assert cells(list(mixed.questions())) == cells(list(ASKED))
     assert list(mixed.pairs()) == list(Dataset.open(tables.root).pairs())
     assert "no language model was used" not in (tmp_path / "mixed" / "README.md").read_text(encoding="utf-8")
+
+
+def test_questions_that_failed_a_review_stay_out(
+    generation: Path, tables: DatasetTables, tmp_path: Path
+) -> None:
+    [question] = read_generated(generation / QUESTIONS)
+    failed = tmp_path / "failed.txt"
+    failed.write_text(f"{question.id}\n", encoding="utf-8")
+    found = mix(
+        tables.root,
+        generation,
+        tmp_path / "mixed",
+        0.2,
+        without=failed,
+        templates_dir=write_templates(tmp_path / "templates"),
+    )
+    assert (found.generated, found.left_over, found.left_out) == (0, 0, 1)
+    assert Dataset.open(found.folder).manifest.config["llm_left_out"] == 1
+    assert list(Dataset.open(found.folder).questions()) == list(Dataset.open(tables.root).questions())
+    failed.write_text(f"{question.id}\nq1\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="'q1' is none of the generated questions") as caught:
+        mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)
+    assert caught.value.line == 2
 
 
 def test_an_invalid_dataset_is_not_put_there(generation: Path, tables: DatasetTables, tmp_path: Path) -> None:

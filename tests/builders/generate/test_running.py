@@ -23,6 +23,7 @@ from clwqa_builders.generate import generate
 from clwqa_builders.generate.folder import IDENTITY, ITEMS, QUESTIONS, RECORDS, REPORT
 from clwqa_builders.generate.generate import Outcome, Request
 from clwqa_builders.validate.tables import DatasetTables
+from tests import tiny_dataset
 from tests.builders.generate.writer import evidence_in, model, write_dataset, writes, wrote
 from tests.conftest import REPOSITORY, Result
 from tests.llm.server import Server, fails, hangs
@@ -343,6 +344,22 @@ def test_from_the_command_line_and_back_from_the_records(command: Run, tmp_path:
     again = command("--replay", str(tmp_path / "out"), "--json", out="again", llm=False)
     assert again.code == 0, again.err
     assert files(tmp_path / "again") == files(tmp_path / "out")
+
+
+def test_the_evidence_may_come_from_another_store_of_the_same_graph(
+    command: Run, tables: DatasetTables, tmp_path: Path
+) -> None:
+    assert command().code == 0
+    done = command("--store", f"oxigraph:{tables.root}/kg.nt.gz", out="stored")
+    assert done.code == 0, done.err
+    assert files(tmp_path / "stored") == files(tmp_path / "out")
+
+
+def test_evidence_from_another_graph_is_refused(command: Run, tmp_path: Path) -> None:
+    tiny_dataset.write(tmp_path / "other")
+    done = command("--store", f"oxigraph:{tmp_path}/other/kg.nt.gz")
+    assert (done.code, "another graph is at" in done.err) == (2, True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_people_read(command: Run) -> None:

@@ -15,10 +15,14 @@ BASES = get_args(Basis)
 @rule(
     "category-known",
     "error",
-    "The category is a sub-category of the ontology, under its own upper category, with a known basis.",
+    "The category is a sub-category of the ontology, under its own upper category, with a known basis; where there are "
+    "no categories, it is the type of the answer, under the top of its hierarchy.",
 )
 def category_known(tables: DatasetTables) -> Iterator[Fault]:
-    upper_of = {category.slug: category.upper for category in tables.ontology.categories if category.upper}
+    known = tables.ontology
+    upper_of = {category.slug: category.upper for category in known.categories if category.upper}
+    if not known.categories:
+        upper_of = {name: (name, *known.ancestors(name))[-1] for name in known.types}
     columns = (tables.column(name) for name in ("category", "upper_category", "category_basis"))
     for question, category, upper, basis in zip(tables.ids, *columns, strict=True):
         if category not in upper_of:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import and_
 
 from clwqa_bench.records import StandardPath
 from clwqa_bench.text import comparison_key
-from clwqa_builders.questions.compile import to_cypher, to_sparql
-from clwqa_builders.questions.solve import answers
-from clwqa_builders.questions.templates import Template
 from clwqa_builders.validate.model import Fault, rule
-from clwqa_builders.validate.rdf import RdfView
+from clwqa_builders.validate.rdf import RdfView, sparql_answer
 from clwqa_builders.validate.tables import DatasetTables, spans
 
 SPARQL_SAMPLE = 200
@@ -62,35 +59,34 @@ def _executed(tables: DatasetTables, row: int) -> Iterator[Fault]:
     elif (template := tables.templates.get(name)) is None:
         yield Fault(question, "template_id", f"no template {name}")
         return
-    elif (bound := _bound(tables, row, template)) is None:
+    elif (bound := template.bind(tables.members("anchors", "entity_id")[row])) is None:
         yield Fault(question, "anchors", f"the template has the anchors {', '.join(template.anchors)}")
         return
     else:
-        found = answers(template.pattern, tables.store, bound, template.answer)
-    yield from compare(question, set(tables.gold[row]), found, "the pattern")
+        found = template.gold(tables.store, bound)
+    yield from compare(tables, row, found, "the pattern")
 
 
-def _bound(tables: DatasetTables, row: int, template: Template) -> dict[str, str] | None:
-    """The question's anchors by the template's variables, None if their numbers differ."""
-    ids = tables.members("anchors", "entity_id")[row]
-    return dict(zip(template.anchors, ids, strict=True)) if len(ids) == len(template.anchors) else None
-
-
-def _by_standard_paths(tables: DatasetTables, row: int) -> set[str]:
+def _by_standard_paths(tables: DatasetTables, row: int) -> tuple[str, ...]:
     """For a question without template: what all its anchors reach by the kinds of path recorded for them."""
     paths = [StandardPath.model_validate(path) for path in tables.column("standard_paths")[row]]
     reached = []
     for anchor, own in groupby(sorted(paths, key=lambda p: p.entities[0]), key=lambda p: p.entities[0]):
         kinds = {tuple((s.relation, s.direction, s.type) for s in path.steps) for path in own}
         reached.append({path.nodes[-1] for kind in kinds for path in tables.store.follow([anchor], kind)})
-    return reduce(and_, reached)
+    return tuple(sorted(reduce(and_, reached)))
 
 
-def compare(question: str, gold: set[str], found: set[str], by: str) -> Iterator[Fault]:
-    if missing := sorted(found - gold):
+def compare(tables: DatasetTables, row: int, found: Sequence[str], by: str) -> Iterator[Fault]:
+    """Faults of a question's gold ids against those found; in a ranking the order counts."""
+    question, listed = tables.ids[row], tables.members("answers", "entity_id")[row]
+    missing, extra = sorted({*found} - {*listed}), sorted({*listed} - {*found})
+    if missing:
         yield Fault(question, "answers", f"{by} also returns {', '.join(missing[:3])}")
-    if extra := sorted(gold - found):
+    if extra:
         yield Fault(question, "answers", f"{by} does not return {', '.join(extra[:3])}")
+    if not (missing or extra) and tables.column("family")[row] == "ranking" and [*found] != listed:
+        yield Fault(question, "answers", f"{by} has them in the order {', '.join(found)}")
 
 
 @rule(
@@ -98,13 +94,14 @@ def compare(question: str, gold: set[str], found: set[str], by: str) -> Iterator
 )
 def query_text(tables: DatasetTables) -> Iterator[Fault]:
     stored = zip(tables.column("template_id"), tables.column("cypher"), tables.column("sparql"), strict=True)
+    anchors = tables.members("anchors", "entity_id")
     for row, (name, cypher, sparql) in enumerate(stored):
         template = tables.templates.get(name) if name else None
-        if template is None or (bound := _bound(tables, row, template)) is None:
+        if template is None or (bound := template.bind(anchors[row])) is None:
             continue  # gold-equals-path reports it
-        if cypher != to_cypher(template.pattern, bound, template.answer):
+        if cypher != template.cypher(bound):
             yield Fault(tables.ids[row], "cypher", f"not the query of template {name}")
-        if sparql != to_sparql(template.pattern, bound, template.answer):
+        if sparql != template.sparql(bound):
             yield Fault(tables.ids[row], "sparql", f"not the query of template {name}")
 
 
@@ -118,8 +115,8 @@ def gold_equals_sparql(tables: DatasetTables) -> Iterator[Fault]:
     for row in sample(tables, SPARQL_SAMPLE):
         if any(_executed(tables, row)):
             continue  # gold-equals-path reports it
-        found = view.select_ids(tables.column("sparql")[row])
-        yield from compare(tables.ids[row], set(tables.gold[row]), found, "SPARQL")
+        found = list(map(sparql_answer, view.select(tables.column("sparql")[row])))
+        yield from compare(tables, row, found, "SPARQL")
 
 
 def sample(tables: DatasetTables, size: int) -> list[int]:

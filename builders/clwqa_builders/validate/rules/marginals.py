@@ -63,7 +63,8 @@ def template_share(tables: DatasetTables) -> Iterator[Fault]:
 @rule("word-share", "error", "No word is an anchor of more questions than the manifest's limit.")
 def word_share(tables: DatasetTables) -> Iterator[Fault]:
     limit = tables.manifest.limits.questions_per_word
-    words = tables.ontology.with_descendants(["Word"])
+    known = tables.ontology
+    words = known.with_descendants(["Word"] if "Word" in known.type_terms else known.types)
     _, anchors = tables.exploded("anchors", "entity_id")
     counts = pc.value_counts(anchors)
     for i in np.flatnonzero(counts.field("counts").to_numpy() > limit).tolist():

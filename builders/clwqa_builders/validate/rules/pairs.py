@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from clwqa_bench.kg.verbalise import node_text
 from clwqa_bench.records import BAND_LABELS
+from clwqa_builders.output.manifest import ADJUDICATED
+from clwqa_builders.pairs.adjudicated import RULE, plain, read_decisions
 from clwqa_builders.pairs.rubric import load_rubric
 from clwqa_builders.questions.select import WORD_TYPES
 from clwqa_builders.validate.model import Fault, rule
@@ -72,12 +74,40 @@ def pairs_question(tables: DatasetTables) -> Iterator[Fault]:
 @rule("pairs-label", "error", "Band, label and rule of every pair agree with the scale and the rubric.")
 def pairs_label(tables: DatasetTables) -> Iterator[Fault]:
     pair = tables.pair
+    if (
+        not tables.pairs.num_rows
+    ):  # a graph that somebody brought has none, and nothing that the rubric speaks of
+        return
     band_of = {rule.id: rule.band for rule in load_rubric(tables.ontology).rules}
     for id, band, label, name in zip(*map(pair, ("id", "band", "label", "rule")), strict=True):
         if BAND_LABELS.get(band) != label:
             yield Fault(id, "label", f"{label} is not the label of {band}")
-        elif band_of.get(name) != band:
+        elif name != RULE and band_of.get(name) != band:
             yield Fault(id, "rule", f"the rubric has no rule {name} of band {band}")
+
+
+@rule(
+    "pairs-adjudicated",
+    "error",
+    "Every pair that people decided has the band they gave it, and only such a pair says that they did.",
+)
+def pairs_adjudicated(tables: DatasetTables) -> Iterator[Fault]:
+    path = tables.root / ADJUDICATED
+    decisions = read_decisions([path]) if path.is_file() else {}
+    columns = map(tables.pair, ("id", "band", "rule", "question", "node_text"))
+    found = {id: values for id, *values in zip(*columns, strict=True)}
+    for id, (_, name, _, _) in found.items():
+        if name == RULE and id not in decisions:
+            yield Fault(id, "rule", f"{ADJUDICATED} has no such pair")
+    for id, decision in decisions.items():
+        if id not in found:
+            yield Fault(id, "id", f"{ADJUDICATED} decides on a pair that is not there")
+            continue
+        band, _, question, text = found[id]
+        if band != decision.band:
+            yield Fault(id, "band", f"{band}, people decided on {decision.band}")
+        if (plain(question), plain(text)) != (decision.question, decision.node_text):
+            yield Fault(id, "node_text", "people read other words")
 
 
 @rule(

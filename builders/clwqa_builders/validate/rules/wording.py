@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clwqa_bench.text import comparison_key
+from clwqa_bench.text import comparison_key, holds
 from clwqa_builders.validate.model import Fault, rule
 from clwqa_builders.validate.tables import DatasetTables
 
@@ -29,17 +29,21 @@ LENGTH = (6, 200)
 @rule(
     "answer-in-question",
     "error",
-    "No label or alias of a gold answer (two characters or more) stands in the question.",
+    "No label or alias of a gold answer (two characters or more) stands in the question, unless it is one of those "
+    "to choose from.",
 )
 def answer_in_question(tables: DatasetTables) -> Iterator[Fault]:
     keys: dict[str, str] = {}
-    labels, aliases = tables.members("answers", "label"), tables.members("answers", "aliases")
+    names = [tables.members("answers", name) for name in ("entity_id", "label", "aliases", "kind")]
+    anchors = tables.members("anchors", "entity_id")
     for row, text in enumerate(tables.keys):
-        for label, others in zip(labels[row], aliases[row], strict=True):
+        for id, label, others, kind in zip(*(column[row] for column in names), strict=True):
+            if id in anchors[row] or kind == "literal":
+                continue
             for name in (label, *others):
                 if (key := keys.get(name)) is None:
                     key = keys[name] = comparison_key(name)
-                if len(key) > 1 and key in text:
+                if len(key) > 1 and key in text and holds(text, key):
                     yield Fault(tables.ids[row], "question", f"contains the answer {name}")
 
 
@@ -88,11 +92,14 @@ def untidy_mention(tables: DatasetTables) -> Iterator[Fault]:
 @rule(
     "script",
     "error",
-    "Questions are Chinese: no foreign letters, no control, replacement or damage characters.",
+    "Chinese questions have no foreign letters; none has control, replacement or damage characters.",
 )
 def script(tables: DatasetTables) -> Iterator[Fault]:
     texts = tables.questions["question"]
-    for row in pc.indices_nonzero(pc.match_substring_regex(texts, FOREIGN)).to_pylist():
+    foreign_rows = (
+        pc.match_substring_regex(texts, FOREIGN) if tables.is_chinese else pa.chunked_array([[]], pa.bool_())
+    )
+    for row in pc.indices_nonzero(foreign_rows).to_pylist():
         if foreign := [letter for letter in INITIAL.sub("", texts[row].as_py()) if _is_foreign(letter)]:
             yield Fault(tables.ids[row], "question", f"letters of another script: {''.join(foreign[:20])!r}")
     yield from _matching(tables, texts, BROKEN, "a damaged or invisible character")
@@ -115,6 +122,8 @@ def _matching(tables: DatasetTables, texts: Any, regex: str, message: str) -> It
     "Questions are in simplified characters (a folded character may be right in a name).",
 )
 def traditional(tables: DatasetTables) -> Iterator[Fault]:
+    if not tables.is_chinese:
+        return
     letters = {letter for text in tables.column("question") for letter in text if letter.isalpha()}
     folded = {letter for letter in letters if comparison_key(letter) != letter}
     for question, text in zip(tables.ids, tables.column("question"), strict=True):

@@ -1,0 +1,112 @@
+"""From two tables to a dataset that every part of the toolkit reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import ClwqaError
+from clwqa_bench.linking import open_linker
+from clwqa_bench.ontology import Ontology
+from clwqa_bench.systems import Resources
+from clwqa_builders.own.pipeline import Plan, stages
+from clwqa_builders.stages import build_folder, run_stages
+from clwqa_builders.validate.report import validate_dataset
+from tests.builders.own.conftest import Folder, library
+
+
+def adopt(made: Path, out: Path, *, questions: int = 120, seed: int = 1, workers: int = 1) -> Dataset:
+    with build_folder(out) as work:
+        made_by = stages(Plan(made, questions, seed, workers))[
+            :3
+        ]  # not the validation, which has a test of its own
+        finished = run_stages(made_by, work, "code")
+    return Dataset.open(finished["dataset"].folder / "dataset")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    made = tmp_path_factory.mktemp("library") / "library"
+    made.mkdir()
+    for name, content in library().items():
+        (made / name).write_text(content, encoding="utf-8")
+    return adopt(made, made.parent / "out")
+
+
+def test_questions_have_every_length_and_complete_answers(dataset: Dataset) -> None:
+    questions = list(dataset.questions())
+    assert {q.hops for q in questions} == {1, 2, 3}  # book, author, town, land
+    books = [q for q in questions if q.target_element == "Book"]
+    assert books
+    for question in books:  # of an author, who has written three
+        (author,) = question.anchors
+        assert {answer.label.split()[2] for answer in question.answers} == {author.entity_id}
+        assert len(question.answers) == 3
+
+
+def test_questions_are_sentences_about_their_anchor(dataset: Dataset) -> None:
+    shapes = {q.question.replace(q.anchors[0].mention, "X") for q in dataset.questions()}
+    expected = {"Which town is the home town of X?", "Name the home town of X.", "Which author was X written by?",
+                "Name every book that was written by X.", "Name the home town of the author that X was written by.",
+                "Which land is the home town of X located in?", "Which book was written by X?"}  # fmt: skip
+    assert len(shapes & expected) >= 4
+
+
+def test_the_facts_of_a_group_are_in_one_split(dataset: Dataset) -> None:
+    told = defaultdict(set)
+    for question in dataset.questions():
+        for triple in question.evidence:
+            if triple.relation == "wasWrittenBy":
+                told[triple.head].add(question.split)
+    assert all(len(splits) == 1 for splits in told.values())
+    assert Counter(question.split for question in dataset.questions()).keys() == {
+        "train",
+        "validation",
+        "test",
+    }
+
+
+def test_the_same_folder_gives_the_same_dataset(dataset: Dataset, folder: Folder, tmp_path: Path) -> None:
+    again = adopt(folder(library(), "library"), tmp_path / "again", workers=2)
+    assert again.manifest == dataset.manifest
+    other = adopt(folder(library(), "library"), tmp_path / "other", seed=2)
+    assert other.manifest.content["qa"] != dataset.manifest.content["qa"]
+
+
+def test_it_is_valid(dataset: Dataset) -> None:
+    report = validate_dataset(dataset.root)
+    assert report.ok
+    assert report.fired() <= {"near-duplicate"}
+
+
+def test_the_linker_finds_names_in_english_sentences(dataset: Dataset, tmp_path: Path) -> None:
+    ontology = Ontology.load(dataset.root / "ontology.ttl")
+    resources = Resources(dataset.kg(), ontology, lambda: dataset.questions("train"), cache=tmp_path)
+    linked = open_linker(resources).link("Which town is the home town of Albert Smith?")
+    assert [anchor.entities for anchor in linked.anchors] == [("Albert",)]
+
+
+def test_a_graph_of_three_things_is_too_small(folder: Folder, tmp_path: Path) -> None:
+    files = {
+        "entities.tsv": "id\tlabel\ttype\ns\tA saying\tSaying\np\tOthello\tPlay\n",
+        "triples.tsv": "head\trelation\ttail\ns\tattestedIn\tp\n",
+    }
+    with pytest.raises(ClwqaError, match="too few questions for three splits"):
+        adopt(folder(files), tmp_path / "out")
+
+
+def test_the_command_says_what_it_found(
+    folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from clwqa_builders.own.commands import adopt as command
+
+    command(folder(library(types=False)), tmp_path / "out", questions=60, seed=1, workers=1, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert 50 < found["counts"]["questions"] <= 60
+    assert found["induction"]["types"]["found"] == 130
+    command(folder(library(types=False)), tmp_path / "out", questions=60, seed=1, workers=1, json=False)
+    assert "unchanged" in capsys.readouterr().out

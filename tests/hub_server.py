@@ -1,0 +1,436 @@
+"""A Hugging Face Hub on the loopback interface, as far as `huggingface_hub` and `datasets` use its HTTP API.
+
+    with serving() as hub:
+        hub.repository("org/board")                         # an empty dataset repository
+        HfApi(endpoint=hub.url, token=TOKEN).create_commit("org/board", ..., repo_type="dataset")
+        hub.repositories["org/board"].files("main")         # {path: bytes}
+
+It knows dataset repositories only: creating and describing them, committing (also as pull requests) regular and LFS
+files, listing trees, and serving files by branch, pull request or commit hash.  Large files go over git-lfs: let
+clients leave Xet alone (`without_xet`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+TOKEN = "hf_" + "loopback" * 4
+OWNER = "org"
+LFS = re.compile(r"\.(zip|parquet|gz|arrow)$")  # kinds of files the Hub keeps as LFS objects
+
+Json = dict[str, Any] | list[Any]
+
+
+@dataclass
+class Commit:
+    """A state of a repository and how it came about."""
+
+    oid: str
+    title: str
+    description: str
+    files: Mapping[str, bytes]
+
+
+@dataclass
+class Repository:
+    """A dataset repository: commits by hash, and the hash every branch or pull request points to."""
+
+    name: str
+    private: bool = False
+    commits: dict[str, Commit] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.commit("main", "initial commit", "", {".gitattributes": b""})
+
+    @property
+    def pull_requests(self) -> list[str]:
+        return [ref for ref in self.refs if ref.startswith("refs/pr/")]
+
+    def at(self, revision: str) -> Commit | None:
+        """The commit of a hash, branch or pull request."""
+        return self.commits.get(self.refs.get(revision, revision))
+
+    def files(self, revision: str = "main") -> Mapping[str, bytes]:
+        commit = self.at(revision)
+        assert commit is not None, f"no revision {revision}"
+        return commit.files
+
+    def commit(self, ref: str, title: str, description: str, files: Mapping[str, bytes]) -> Commit:
+        content = repr((self.refs.get(ref), title, sorted((p, _sha256(c)) for p, c in files.items())))
+        made = Commit(hashlib.sha1(content.encode()).hexdigest(), title, description, files)
+        self.commits[made.oid], self.refs[ref] = made, made.oid
+        return made
+
+
+class Hub(ThreadingHTTPServer):
+    """The server: its repositories by name, uploaded objects by sha256, and the requests it got as (method, path)."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.repositories: dict[str, Repository] = {}
+        self.objects: dict[str, bytes] = {}
+        self.requests: list[tuple[str, str]] = []
+        self.refusals: list[tuple[str, int, str]] = []
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def repository(self, name: str, *, private: bool = False) -> Repository:
+        """Make an empty repository."""
+        return self.repositories.setdefault(name, Repository(name, private))
+
+    def refuse(self, part: str, status: int, message: str) -> None:
+        """From now on answer requests whose path holds `part` with an error."""
+        self.refusals.append((part, status, message))
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is no fault of the server."""
+
+
+class Refused(Exception):
+    """An answer that is an error: status, message, and the code that clients tell errors by."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.message, self.code = status, message, code
+
+
+Route = Callable[..., Json | None]
+ROUTES: list[tuple[str, re.Pattern[str], Route]] = []
+REPO = r"(?P<repo>[\w.-]+/[\w.-]+)"
+
+
+def route(method: str, path: str) -> Callable[[Route], Route]:
+    def register(handle: Route) -> Route:
+        ROUTES.append((method, re.compile(path), handle))
+        return handle
+
+    return register
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Hub
+
+    def serve(self) -> None:
+        split = urlsplit(self.path)
+        self.query = parse_qs(split.query)
+        self.body = self._read()
+        self.server.requests.append((self.command, split.path))
+        try:
+            for part, status, message in self.server.refusals:
+                if part in self.path:
+                    raise Refused(status, message)
+            for method, pattern, handle in ROUTES:
+                found = pattern.fullmatch(split.path)
+                if found and (method == self.command or (method, self.command) == ("GET", "HEAD")):
+                    with self.server.lock:
+                        answer = handle(
+                            self, **{k: unquote(v) for k, v in found.groupdict().items() if v is not None}
+                        )
+                    if answer is not None:
+                        self.reply(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+                    return
+            raise Refused(404, f"no such endpoint: {self.command} {split.path}")
+        except Refused as error:
+            headers = {"X-Error-Message": error.message} | (
+                {"X-Error-Code": error.code} if error.code else {}
+            )
+            content = json.dumps({"error": error.message}).encode()
+            self.reply(error.status, content, headers | {"Content-Type": "application/json"})
+
+    def do_GET(self) -> None:
+        self.serve()
+
+    def do_HEAD(self) -> None:
+        self.serve()
+
+    def do_POST(self) -> None:
+        self.serve()
+
+    def do_PUT(self) -> None:
+        self.serve()
+
+    def reply(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    @property
+    def signed_in(self) -> bool:
+        return self.headers.get("Authorization") == f"Bearer {TOKEN}"
+
+    def repo(self, name: str, *, write: bool = False) -> Repository:
+        """A repository that this client may see, or change.  Raises Refused."""
+        found = self.server.repositories.get(name)
+        if write and not self.signed_in:
+            raise Refused(401, "Invalid username or password.")
+        if found is None or (found.private and not self.signed_in):
+            raise Refused(404 if self.signed_in else 401, "Repository not found", "RepoNotFound")
+        return found
+
+    def commit(self, name: str, revision: str) -> tuple[Repository, Commit]:
+        repo = self.repo(name)
+        found = repo.at(revision)
+        if found is None:
+            raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return repo, found
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def _read(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        content = b""
+        while size := int(self.rfile.readline(), 16):
+            content += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return content
+
+
+# ---------------------------------------------------------------------- who, and which repositories
+
+
+@route("GET", "/api/whoami-v2")
+def whoami(self: Handler) -> Json:
+    if not self.signed_in:
+        raise Refused(401, "Invalid username or password.")
+    return {"type": "user", "name": OWNER, "auth": {"accessToken": {"role": "write"}}, "orgs": []}
+
+
+@route("POST", "/api/validate-yaml")
+def validate_yaml(self: Handler) -> Json:
+    return {"errors": [], "warnings": []}
+
+
+@route("POST", "/api/repos/create")
+def create(self: Handler) -> Json:
+    asked = json.loads(self.body)
+    name = f"{asked.get('organization') or OWNER}/{asked['name']}"
+    if not self.signed_in:
+        raise Refused(401, "Invalid username or password.")
+    if name in self.server.repositories:
+        raise Refused(409, "You already created this dataset repo")
+    self.server.repository(name, private=bool(asked.get("private")) or asked.get("visibility") == "private")
+    return {"url": f"{self.server.url}/datasets/{name}", "name": name, "id": name}
+
+
+@route("GET", rf"/api/datasets/{REPO}(?:/revision/(?P<revision>[^/]+))?")
+def describe(self: Handler, repo: str, revision: str = "main") -> Json:
+    found, commit = self.commit(repo, revision)
+    return {
+        "_id": found.name, "id": found.name, "author": OWNER, "sha": commit.oid, "private": found.private,
+        "gated": False, "disabled": False, "downloads": 0, "likes": 0, "tags": [],
+        "lastModified": "2026-01-01T00:00:00.000Z", "createdAt": "2026-01-01T00:00:00.000Z",
+        "siblings": [{"rfilename": path} for path in sorted(commit.files)],
+    }  # fmt: skip
+
+
+@route("GET", rf"/api/datasets/{REPO}/refs")
+def refs(self: Handler, repo: str) -> Json:
+    found = self.repo(repo)
+    listed = [
+        {
+            "name": ref.rpartition("/")[2],
+            "ref": ref if "/" in ref else f"refs/heads/{ref}",
+            "targetCommit": oid,
+        }
+        for ref, oid in found.refs.items()
+    ]
+    requests = [ref for ref in listed if ref["ref"].startswith("refs/pr/")]
+    branches = [ref for ref in listed if ref not in requests]
+    return {"branches": branches, "tags": [], "converts": [], "pullRequests": requests}
+
+
+# ---------------------------------------------------------------------- writing
+
+
+@route("POST", rf"/api/datasets/{REPO}/preupload/(?P<revision>[^/]+)")
+def preupload(self: Handler, repo: str, revision: str) -> Json:
+    files = self.repo(repo, write=True).files(revision)
+    return {
+        "files": [
+            {
+                "path": file["path"],
+                "uploadMode": "lfs" if LFS.search(file["path"]) else "regular",
+                "shouldIgnore": False,
+                "oid": _git_oid(files[file["path"]]) if file["path"] in files else None,
+            }
+            for file in json.loads(self.body)["files"]
+        ]
+    }
+
+
+@route("POST", rf"/datasets/{REPO}\.git/info/lfs/objects/batch")
+def lfs_batch(self: Handler, repo: str) -> Json:
+    self.repo(repo, write=True)
+    objects: list[Json] = []
+    for wanted in json.loads(self.body)["objects"]:
+        upload = {"href": f"{self.server.url}/objects/{wanted['oid']}", "header": {}}
+        known = wanted["oid"] in self.server.objects
+        objects.append(
+            {**wanted, "authenticated": True, **({} if known else {"actions": {"upload": upload}})}
+        )
+    return {"transfer": "basic", "objects": objects}
+
+
+@route("PUT", r"/objects/(?P<oid>[0-9a-f]{64})")
+def upload(self: Handler, oid: str) -> None:
+    if _sha256(self.body) != oid:
+        raise Refused(400, "the content is not that of its hash")
+    self.server.objects[oid] = self.body
+    self.reply(200, b"", {})
+
+
+@route("POST", rf"/api/datasets/{REPO}/commit/(?P<revision>[^/]+)")
+def commit(self: Handler, repo: str, revision: str) -> Json:
+    found = self.repo(repo, write=True)
+    header, *operations = (json.loads(line) for line in self.body.splitlines() if line)
+    parent = header["value"].get("parentCommit")
+    if parent and parent != found.refs[revision]:
+        raise Refused(412, "A commit has happened since. Please refresh and try again.")
+    files = dict(found.files(revision))
+    for operation in operations:
+        _apply(self, files, operation["key"], operation["value"])
+    number = len(found.pull_requests) + 1
+    asked = bool(self.query.get("create_pr"))
+    ref = f"refs/pr/{number}" if asked else revision
+    made = found.commit(ref, header["value"]["summary"], header["value"].get("description", ""), files)
+    page = f"{self.server.url}/datasets/{repo}"
+    return {
+        "success": True,
+        "commitOid": made.oid,
+        "commitUrl": f"{page}/commit/{made.oid}",
+        "pullRequestUrl": f"{page}/discussions/{number}" if asked else None,
+        "hookOutput": "",
+    }
+
+
+def _apply(self: Handler, files: dict[str, bytes], key: str, value: Mapping[str, Any]) -> None:
+    path = value["path"]
+    if key == "file":
+        files[path] = base64.b64decode(value["content"])
+    elif key == "lfsFile":
+        if value["oid"] not in self.server.objects:
+            raise Refused(400, f"the LFS object of {path} was not uploaded")
+        files[path] = self.server.objects[value["oid"]]
+    elif key == "deletedFile":
+        del files[path]
+    elif key == "deletedFolder":
+        for below in [name for name in files if name.startswith(path)]:
+            del files[below]
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@route("GET", rf"/api/datasets/{REPO}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.+))?")
+def tree(self: Handler, repo: str, revision: str, folder: str = "") -> Json:
+    _, commit = self.commit(repo, revision)
+    prefix = f"{folder}/" if folder else ""
+    below = {path: content for path, content in commit.files.items() if path.startswith(prefix)}
+    if folder and not below:
+        raise Refused(404, f"{folder} does not exist on {revision}", "EntryNotFound")
+    deep = self.query.get("recursive", [""])[0].lower() in ("true", "1")
+    files = [
+        _listed(path, content) for path, content in below.items() if deep or "/" not in path[len(prefix) :]
+    ]
+    folders = {
+        prefix + "/".join(parts[:depth])
+        for path in below
+        for parts in [path[len(prefix) :].split("/")]
+        for depth in range(1, len(parts) if deep else min(2, len(parts)))
+    }
+    listed = [
+        {"type": "directory", "path": path, "oid": _git_oid(path.encode()), "size": 0} for path in folders
+    ]
+    return sorted([*files, *listed], key=lambda entry: entry["path"])
+
+
+@route("POST", rf"/api/datasets/{REPO}/paths-info/(?P<revision>[^/]+)")
+def paths_info(self: Handler, repo: str, revision: str) -> Json:
+    _, commit = self.commit(repo, revision)
+    kind = self.headers.get("Content-Type", "")
+    paths = json.loads(self.body)["paths"] if "json" in kind else parse_qs(self.body.decode())["paths"]
+    found: list[Json] = []
+    for path in paths:
+        if path in commit.files:
+            found.append(_listed(path, commit.files[path]))
+        elif any(name.startswith(f"{path}/") for name in commit.files):
+            found.append({"type": "directory", "path": path, "oid": _git_oid(path.encode()), "size": 0})
+    return found
+
+
+@route("GET", rf"/datasets/{REPO}/resolve/(?P<revision>[^/]+|refs/pr/\d+)/(?P<path>.+)")
+def resolve(self: Handler, repo: str, revision: str, path: str) -> None:
+    _, commit = self.commit(repo, revision)
+    if path not in commit.files:
+        raise Refused(404, "Entry not found", "EntryNotFound")
+    content = commit.files[path]
+    headers = {
+        "ETag": f'"{_listed(path, content)["oid"]}"',
+        "X-Repo-Commit": commit.oid,
+        "Accept-Ranges": "bytes",
+    }
+    wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+    if not wanted:
+        self.reply(200, content, headers)
+        return
+    start, end = int(wanted[1]), min(int(wanted[2] or len(content) - 1), len(content) - 1)
+    headers["Content-Range"] = f"bytes {start}-{end}/{len(content)}"
+    self.reply(206, content[start : end + 1], headers)
+
+
+def _listed(path: str, content: bytes) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "file", "path": path, "oid": _git_oid(content), "size": len(content)}
+    if LFS.search(path):
+        entry["lfs"] = {"oid": _sha256(content), "size": len(content), "pointerSize": 130}
+    return entry
+
+
+def _git_oid(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@contextmanager
+def serving() -> Iterator[Hub]:
+    """A running hub without repositories."""
+    with Hub() as hub:
+        thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield hub
+        finally:
+            hub.shutdown()
+
+
+def without_xet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clients of this process send large files over git-lfs."""
+    monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)

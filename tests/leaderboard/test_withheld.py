@@ -1,0 +1,215 @@
+"""Withheld gold: the public folder has none of it, commits to it, and the maintainer scores with the gold file."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from clwqa_baselines.trivial.kg_lookup import KgLookup
+from clwqa_bench import runner
+from clwqa_bench.asking import TRACE_HEAD
+from clwqa_bench.dataset import Dataset
+from clwqa_bench.errors import ClwqaError
+from clwqa_bench.predictions import Prediction, TraceEvent
+from clwqa_bench.records import QuestionView
+from clwqa_bench.runs import gold_of, read_run
+from clwqa_bench.systems import Context, SettingError, System
+from clwqa_leaderboard.board import check
+from clwqa_leaderboard.errors import SubmissionError
+from clwqa_leaderboard.packing import pack
+from clwqa_leaderboard.withheld import Withheld, board_gold, withhold
+from tests.leaderboard.scene import Q5, Q6, Scene
+
+SALT = "5a" * 32
+
+
+@pytest.fixture
+def made(scene: Scene) -> Withheld:
+    return withhold(scene.dataset, scene.folder / "public", scene.folder / "secret" / "gold.jsonl", salt=SALT)
+
+
+def mac(id: str) -> str:
+    return hmac.new(bytes.fromhex(SALT), f"id\n{id}".encode(), "sha256").hexdigest()[:16]
+
+
+def files(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def public(made: Withheld) -> Dataset:
+    return Dataset.open(made.public)  # every listed file is checked
+
+
+def test_the_public_folder_holds_the_questions_and_none_of_the_gold(scene: Scene, public: Dataset) -> None:
+    views = list(public.view("test"))
+    assert {view.text for view in views} == {view.text for view in scene.dataset.view("test")}
+    assert [view.id for view in views] == sorted(f"test-{mac(id)}" for id in ("q5", "q6"))
+    row = pq.read_table(public.root / "qa" / "test.parquet").to_pylist()[0]
+    row["generator"] = any(row["generator"].values())
+    assert {name for name, value in row.items() if value} == {"id", "question", "split"}
+    assert not {"qa/test.jsonl", "croissant.json", "supply.json"} & {*files(public.root)}
+    assert {"qa/train.jsonl", "kg/triples.parquet", "ontology.ttl"} <= {*files(public.root)}
+    texts = [
+        path.read_bytes() for path in public.root.rglob("*") if path.suffix in (".json", ".jsonl", ".md")
+    ]
+    for secret in (
+        SALT,
+        scene.dataset.manifest.content["qa"],
+        scene.dataset.manifest.files["qa/test.jsonl"].sha256,
+    ):
+        assert not any(secret.encode() in text for text in texts)
+    assert public.manifest.seed == 0
+
+
+def test_all_splits_still_load_as_one_table(public: Dataset) -> None:
+    schemas = [
+        pq.read_schema(public.root / "qa" / f"{split}.parquet").remove_metadata()
+        for split in ("train", "test")
+    ]
+    assert schemas[0] == schemas[1]
+    assert len(list(public.questions("train"))) == 4
+
+
+def test_the_card_says_what_is_missing(public: Dataset) -> None:
+    card = (public.root / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("---\n")
+    assert "gold of the test split is withheld" in card
+    assert public.manifest.content["qa"] in card
+
+
+def test_the_gold_file_is_for_its_owner_only(made: Withheld) -> None:
+    assert stat.S_IMODE(made.gold.stat().st_mode) == 0o600
+
+
+def test_the_maintainer_scores_with_the_gold_as_if_it_were_there(
+    scene: Scene, made: Withheld, public: Dataset
+) -> None:
+    gold = board_gold(public, "test", made.gold)
+    assert {q.text: {a.entity_id for a in q.answers} for q in gold.questions} == {
+        q.text: {a.entity_id for a in q.answers} for q in gold_of(scene.dataset, "test").questions
+    }
+    assert list(gold.ids) == [view.id for view in public.view("test")]
+    assert gold.ref.content == made.commitment
+
+
+def test_an_entry_of_such_a_board_tells_no_gold(scene: Scene, made: Withheld, public: Dataset) -> None:
+    hidden = Scene.of(scene.folder, public, made.gold)
+    stored = hidden.add(hidden.bundle({**Q5, "id": f"test-{mac('q5')}"}, {**Q6, "id": f"test-{mac('q6')}"}))
+    assert stored.entry.number("Hits@1") is not None
+    assert stored.entry.misses == ()
+    assert stored.outcomes.right == stored.outcomes.items == stored.outcomes.first == ()
+    assert hidden.judge.board.golds == hidden.judge.board.groups == ()
+    assert all(problem is None for _, problem in check(hidden.submissions, hidden.judge))
+    for path in stored.folder.parent.rglob("*.json"):
+        assert '"汉"'.encode() not in path.read_bytes()
+
+
+def test_a_run_on_the_complete_dataset_is_not_one_on_the_public_folder(
+    scene: Scene, made: Withheld, public: Dataset
+) -> None:
+    bundle = scene.bundle()
+    hidden = Scene.of(scene.folder, public, made.gold)
+    with pytest.raises(ClwqaError, match="content"):
+        hidden.add(bundle)
+
+
+def test_without_the_gold_nobody_scores(public: Dataset) -> None:
+    with pytest.raises(SubmissionError, match="only the maintainers can score it"):
+        board_gold(public, "test")
+
+
+def test_the_train_split_is_as_it_was(scene: Scene, public: Dataset) -> None:
+    assert board_gold(public, "train").questions == gold_of(scene.dataset, "train").questions
+
+
+def test_gold_that_is_there_needs_no_file(scene: Scene, made: Withheld) -> None:
+    with pytest.raises(SubmissionError, match="has this gold itself"):
+        board_gold(scene.dataset, "test", made.gold)
+
+
+def better_answer(text: str) -> str:
+    return text.replace("汉", "唐")
+
+
+def other_salt(text: str) -> str:
+    return text.replace(SALT, "00" * 32)
+
+
+def other_split(text: str) -> str:
+    return text.replace('"split":"test"', '"split":"train"', 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (better_answer, "not the gold"),
+        (other_salt, "not the gold"),
+        (other_split, "not the gold"),
+        (lambda text: text + text.splitlines(keepends=True)[-1], "not the gold"),
+        (lambda text: text.partition("\n")[2], "not a gold file"),
+        (lambda _: "", "not a gold file"),
+    ],
+)
+def test_gold_cannot_be_exchanged(
+    made: Withheld, public: Dataset, change: Callable[[str], str], what: str
+) -> None:
+    made.gold.write_text(change(made.gold.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(SubmissionError, match=what):
+        board_gold(public, "test", made.gold)
+
+
+def test_another_salt_is_another_commitment(scene: Scene, made: Withheld) -> None:
+    again = withhold(scene.dataset, scene.folder / "p2", scene.folder / "g2.jsonl")
+    assert again.commitment != made.commitment
+    assert json.loads(again.gold.read_text(encoding="utf-8").splitlines()[0])["salt"] != SALT
+
+
+def test_nothing_is_written_over_and_gold_never_into_the_public_folder(scene: Scene, made: Withheld) -> None:
+    for public, gold in ((made.public, Path("g")), (scene.folder / "p2", made.gold)):
+        with pytest.raises(SubmissionError, match="there is something already"):
+            withhold(scene.dataset, public, gold)
+    with pytest.raises(SubmissionError, match="keep it elsewhere"):
+        withhold(scene.dataset, scene.folder / "p2", scene.folder / "p2" / "gold.jsonl")
+    assert not (scene.folder / "p2").exists()
+
+
+def test_from_a_system_on_the_public_folder_to_the_board(
+    scene: Scene, made: Withheld, public: Dataset
+) -> None:
+    runner.run(KgLookup(KgLookup.Config()), public, "test", scene.folder / "run")
+    bundle = pack(scene.folder / "run", scene.form(), scene.folder / "a.zip")
+    hidden = Scene.of(scene.folder, public, made.gold)
+    entry = hidden.add(bundle).entry
+    assert entry.statuses == {"ok": 2}
+    assert entry.profile is not None
+    assert entry.remarks == ()
+
+
+class Talker(System):
+    """Traces more than a run keeps."""
+
+    name = "talker"
+    oracles = ("anchors",)
+
+    async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
+        ctx.trace.add(TraceEvent(stage="link", entities=tuple(f"word:{n}" for n in range(TRACE_HEAD + 9))))
+        return Prediction(id=question.id, status="empty")
+
+
+def test_a_run_without_gold_keeps_the_head_of_long_traces(public: Dataset, tmp_path: Path) -> None:
+    runner.run(Talker(), public, "test", tmp_path / "run")
+    for prediction in read_run(tmp_path / "run").predictions:
+        (event,) = prediction.trace
+        assert (len(event.entities), event.total) == (TRACE_HEAD, TRACE_HEAD + 9)
+
+
+def test_no_stage_is_replaced_by_gold_that_is_not_there(public: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="takes anchors from the gold, which is withheld"):
+        runner.run(Talker(), public, "test", tmp_path / "run", oracle=("anchors",))
