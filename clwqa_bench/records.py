@@ -26,7 +26,9 @@ Operation = Literal[
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-"""What has to be done with what is retrieved (taxonomy of the HubLink paper, sec. 3.1); the families of the extension set's questions."""
+"""What has to be done with what is retrieved (taxonomy of the HubLink paper, sec. 3.1): the families of the extension
+set's questions.
+"""
 BAND_LABELS: Mapping[Band, float] = {"L5": 0.9, "L4": 0.7, "L3": 0.5, "L2": 0.3, "L1": 0.1}
 """The soft label of each relevance band, the middle of its fifth of [0, 1] (seed paper sec. 4.3.1)."""
 

@@ -213,11 +213,12 @@ def splits(built: Built) -> str:
 def categories(built: Built) -> str:
     """Target, reached and supply; of the reached ones, how many per basis."""
     basis = Counter((q["category"], q["category_basis"]) for q in built.questions)
+    bases = [base for base in BASES if any(b == base for _, b in basis)]
     rows = [
-        (r["category"], r["target"], r["reached"], r["supply"], *(basis[r["category"], b] for b in BASES))
+        (r["category"], r["target"], r["reached"], r["supply"], *(basis[r["category"], b] for b in bases))
         for r in built.statistics["categories"]
     ]
-    return table(["category", "target", "reached", "supply", *(f"basis {b}" for b in BASES)], rows)
+    return table(["category", "target", "reached", "supply", *(f"basis {b}" for b in bases)], rows)
 
 
 def categories_by_hop(built: Built) -> str:
@@ -321,7 +322,7 @@ def editions(_: Built) -> str:
 
 
 def full_profile(_: Built) -> str:
-    """Size, categories and cost of the full profile, as `python -m benchmarks build --profile full --keep` left them."""
+    """Size, categories and cost of the full profile, as its benchmark left them."""
     kept = orjson.loads(FULL.read_bytes())
     s, run = kept["statistics"], kept["run"]
     size = table(

@@ -5,9 +5,10 @@
         HfApi(endpoint=hub.url, token=TOKEN).create_commit("org/board", ..., repo_type="dataset")
         hub.repositories["org/board"].files("main")         # {path: bytes}
 
-It knows dataset repositories only: creating and describing them, committing (also as pull requests) regular and LFS
-files, listing trees, and serving files by branch, pull request or commit hash.  Large files go over git-lfs: let
-clients leave Xet alone (`without_xet`).
+It knows dataset repositories only: creating and describing them, branches, committing (also as pull requests) regular
+and LFS files, listing trees, and serving files by branch, pull request or commit hash.  Large files go over git-lfs, in
+one piece or in parts: let clients leave Xet alone (`without_xet`).  What can go wrong is asked for: `refuse`,
+`hang_up`, `corrupted`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -27,8 +29,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 TOKEN = "hf_" + "loopback" * 4
+READ_TOKEN = "hf_" + "readonly" * 4
 OWNER = "org"
 LFS = re.compile(r"\.(zip|parquet|gz|arrow)$")  # kinds of files the Hub keeps as LFS objects
+LFS_BYTES = 10_000_000  # and those of any kind that are larger
 
 Json = dict[str, Any] | list[Any]
 
@@ -41,6 +45,7 @@ class Commit:
     title: str
     description: str
     files: Mapping[str, bytes]
+    parent: str | None = None
 
 
 @dataclass
@@ -68,9 +73,21 @@ class Repository:
         assert commit is not None, f"no revision {revision}"
         return commit.files
 
-    def commit(self, ref: str, title: str, description: str, files: Mapping[str, bytes]) -> Commit:
-        content = repr((self.refs.get(ref), title, sorted((p, _sha256(c)) for p, c in files.items())))
-        made = Commit(hashlib.sha1(content.encode()).hexdigest(), title, description, files)
+    def history(self, ref: str = "main") -> list[Commit]:
+        """The commits of a branch or pull request, newest first."""
+        commits, commit = [], self.at(ref)
+        while commit is not None:
+            commits.append(commit)
+            commit = self.commits[commit.parent] if commit.parent else None
+        return commits
+
+    def commit(
+        self, ref: str, title: str, description: str, files: Mapping[str, bytes], parent: str | None = None
+    ) -> Commit:
+        """Put a commit on top of `ref`; a new pull request starts at `parent`."""
+        parent = self.refs.get(ref, parent)
+        content = repr((parent, title, sorted((path, sha256(file)) for path, file in files.items())))
+        made = Commit(hashlib.sha1(content.encode()).hexdigest(), title, description, files, parent)
         self.commits[made.oid], self.refs[ref] = made, made.oid
         return made
 
@@ -84,8 +101,12 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.repositories: dict[str, Repository] = {}
         self.objects: dict[str, bytes] = {}
+        self.parts: dict[str, dict[int, bytes]] = {}
+        self.part_bytes: int | None = None
         self.requests: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, int, str]] = []
+        self.cuts: list[tuple[str, str, bool]] = []
+        self.corrupted: set[str] = set()
         self.lock = threading.Lock()
 
     @property
@@ -99,6 +120,20 @@ class Hub(ThreadingHTTPServer):
     def refuse(self, part: str, status: int, message: str) -> None:
         """From now on answer requests whose path holds `part` with an error."""
         self.refusals.append((part, status, message))
+
+    def hang_up(self, method: str, part: str, *, done: bool = False) -> None:
+        """From now on leave such requests without an answer; with `done` they are carried out all the same."""
+        self.cuts.append((method, part, done))
+
+    def mend(self) -> None:
+        """No more faults from now on."""
+        self.refusals.clear()
+        self.cuts.clear()
+        self.corrupted.clear()
+
+    def count(self, method: str, part: str) -> int:
+        """How many requests there were with `part` in their path."""
+        return sum(asked == method and part in path for asked, path in self.requests)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hung up is no fault of the server."""
@@ -134,27 +169,38 @@ class Handler(BaseHTTPRequestHandler):
         self.query = parse_qs(split.query)
         self.body = self._read()
         self.server.requests.append((self.command, split.path))
+        cuts = [
+            done for method, part, done in self.server.cuts if method == self.command and part in self.path
+        ]
+        if cuts and not any(cuts):
+            self.close_connection = True
+            return
         try:
             for part, status, message in self.server.refusals:
                 if part in self.path:
                     raise Refused(status, message)
-            for method, pattern, handle in ROUTES:
-                found = pattern.fullmatch(split.path)
-                if found and (method == self.command or (method, self.command) == ("GET", "HEAD")):
-                    with self.server.lock:
-                        answer = handle(
-                            self, **{k: unquote(v) for k, v in found.groupdict().items() if v is not None}
-                        )
-                    if answer is not None:
-                        self.reply(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
-                    return
-            raise Refused(404, f"no such endpoint: {self.command} {split.path}")
+            answer = self._answer(split.path)
+            if cuts:
+                self.close_connection = True
+            elif answer is not None:
+                self.reply(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
         except Refused as error:
             headers = {"X-Error-Message": error.message} | (
                 {"X-Error-Code": error.code} if error.code else {}
             )
             content = json.dumps({"error": error.message}).encode()
             self.reply(error.status, content, headers | {"Content-Type": "application/json"})
+
+    def _answer(self, path: str) -> Json | None:
+        """What the route of a request returns; None if it has replied by itself.  Raises Refused."""
+        asked = "GET" if self.command == "HEAD" else self.command
+        for method, pattern, handle in ROUTES:
+            found = pattern.fullmatch(path)
+            if found and method == asked:
+                values = {k: unquote(v) for k, v in found.groupdict().items() if v is not None}
+                with self.server.lock if method == "POST" else nullcontext():
+                    return handle(self, **values)
+        raise Refused(404, f"no such endpoint: {self.command} {path}")
 
     def do_GET(self) -> None:
         self.serve()
@@ -178,13 +224,24 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def signed_in(self) -> bool:
-        return self.headers.get("Authorization") == f"Bearer {TOKEN}"
+        """Whether the client has a token.  Raises Refused if it is none that was given out."""
+        token = self.headers.get("Authorization")
+        if token not in (None, f"Bearer {TOKEN}", f"Bearer {READ_TOKEN}"):
+            raise Refused(401, "Invalid credentials in Authorization header")
+        return token is not None
+
+    def insist(self) -> None:
+        """Raise Refused unless the client may write."""
+        if not self.signed_in:
+            raise Refused(401, "Invalid username or password.")
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise Refused(403, "you must use a token with write access to this repository")
 
     def repo(self, name: str, *, write: bool = False) -> Repository:
         """A repository that this client may see, or change.  Raises Refused."""
         found = self.server.repositories.get(name)
-        if write and not self.signed_in:
-            raise Refused(401, "Invalid username or password.")
+        if write:
+            self.insist()
         if found is None or (found.private and not self.signed_in):
             raise Refused(404 if self.signed_in else 401, "Repository not found", "RepoNotFound")
         return found
@@ -202,12 +259,12 @@ class Handler(BaseHTTPRequestHandler):
     def _read(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        content = b""
+        content = bytearray()
         while size := int(self.rfile.readline(), 16):
             content += self.rfile.read(size)
             self.rfile.readline()
         self.rfile.readline()
-        return content
+        return bytes(content)
 
 
 # ---------------------------------------------------------------------- who, and which repositories
@@ -229,8 +286,7 @@ def validate_yaml(self: Handler) -> Json:
 def create(self: Handler) -> Json:
     asked = json.loads(self.body)
     name = f"{asked.get('organization') or OWNER}/{asked['name']}"
-    if not self.signed_in:
-        raise Refused(401, "Invalid username or password.")
+    self.insist()
     if name in self.server.repositories:
         raise Refused(409, "You already created this dataset repo")
     self.server.repository(name, private=bool(asked.get("private")) or asked.get("visibility") == "private")
@@ -264,19 +320,37 @@ def refs(self: Handler, repo: str) -> Json:
     return {"branches": branches, "tags": [], "converts": [], "pullRequests": requests}
 
 
+@route("POST", rf"/api/datasets/{REPO}/branch/(?P<branch>[^/]+)")
+def branch(self: Handler, repo: str, branch: str) -> Json:
+    found, start = self.repo(repo, write=True), json.loads(self.body).get("startingPoint", "main")
+    if branch in found.refs:
+        raise Refused(409, "Reference already exists")
+    found.refs[branch] = self.commit(repo, start)[1].oid
+    return {"success": True}
+
+
 # ---------------------------------------------------------------------- writing
 
 
 @route("POST", rf"/api/datasets/{REPO}/preupload/(?P<revision>[^/]+)")
 def preupload(self: Handler, repo: str, revision: str) -> Json:
-    files = self.repo(repo, write=True).files(revision)
+    self.insist()
+    files = self.commit(repo, revision)[1].files
+
+    def oid(path: str) -> str | None:
+        return (
+            _listed(path, files[path]).get("lfs", {}).get("oid", _git_oid(files[path]))
+            if path in files
+            else None
+        )
+
     return {
         "files": [
             {
                 "path": file["path"],
-                "uploadMode": "lfs" if LFS.search(file["path"]) else "regular",
+                "uploadMode": "lfs" if _is_lfs(file["path"], file["size"]) else "regular",
                 "shouldIgnore": False,
-                "oid": _git_oid(files[file["path"]]) if file["path"] in files else None,
+                "oid": oid(file["path"]),
             }
             for file in json.loads(self.body)["files"]
         ]
@@ -288,20 +362,48 @@ def lfs_batch(self: Handler, repo: str) -> Json:
     self.repo(repo, write=True)
     objects: list[Json] = []
     for wanted in json.loads(self.body)["objects"]:
-        upload = {"href": f"{self.server.url}/objects/{wanted['oid']}", "header": {}}
         known = wanted["oid"] in self.server.objects
-        objects.append(
-            {**wanted, "authenticated": True, **({} if known else {"actions": {"upload": upload}})}
-        )
-    return {"transfer": "basic", "objects": objects}
+        actions = {} if known else {"actions": {"upload": _upload_of(self, wanted["oid"], wanted["size"])}}
+        objects.append({**wanted, "authenticated": True, **actions})
+    return {"transfer": "multipart" if self.server.part_bytes else "basic", "objects": objects}
+
+
+def _upload_of(self: Handler, oid: str, size: int) -> Json:
+    """Where an object goes: in one piece, or in parts followed by a request that puts them together."""
+    href, length = f"{self.server.url}/objects/{oid}", self.server.part_bytes
+    if not length:
+        return {"href": href, "header": {}}
+    parts = {f"{number:05}": f"{href}/{number}" for number in range(1, -(-size // length) + 1)}
+    return {"href": href, "header": {"chunk_size": str(length), **parts}}
 
 
 @route("PUT", r"/objects/(?P<oid>[0-9a-f]{64})")
 def upload(self: Handler, oid: str) -> None:
-    if _sha256(self.body) != oid:
-        raise Refused(400, "the content is not that of its hash")
-    self.server.objects[oid] = self.body
+    _keep(self, oid, self.body)
     self.reply(200, b"", {})
+
+
+@route("PUT", r"/objects/(?P<oid>[0-9a-f]{64})/(?P<number>\d+)")
+def upload_part(self: Handler, oid: str, number: str) -> None:
+    self.server.parts.setdefault(oid, {})[int(number)] = self.body
+    self.reply(200, b"", {"ETag": f'"{_git_oid(self.body)}"'})
+
+
+@route("POST", r"/objects/(?P<oid>[0-9a-f]{64})")
+def upload_whole(self: Handler, oid: str) -> Json:
+    parts, named = self.server.parts.pop(oid), json.loads(self.body)["parts"]
+    if [(part["partNumber"], part["etag"].strip('"')) for part in named] != [
+        (number, _git_oid(content)) for number, content in sorted(parts.items())
+    ]:
+        raise Refused(400, "these are not the parts that were sent")
+    _keep(self, oid, b"".join(content for _, content in sorted(parts.items())))
+    return {}
+
+
+def _keep(self: Handler, oid: str, content: bytes) -> None:
+    if sha256(content) != oid:
+        raise Refused(400, "the content is not that of its hash")
+    self.server.objects[oid] = content
 
 
 @route("POST", rf"/api/datasets/{REPO}/commit/(?P<revision>[^/]+)")
@@ -317,7 +419,9 @@ def commit(self: Handler, repo: str, revision: str) -> Json:
     number = len(found.pull_requests) + 1
     asked = bool(self.query.get("create_pr"))
     ref = f"refs/pr/{number}" if asked else revision
-    made = found.commit(ref, header["value"]["summary"], header["value"].get("description", ""), files)
+    made = found.commit(
+        ref, header["value"]["summary"], header["value"].get("description", ""), files, found.refs[revision]
+    )
     page = f"{self.server.url}/datasets/{repo}"
     return {
         "success": True,
@@ -389,11 +493,14 @@ def resolve(self: Handler, repo: str, revision: str, path: str) -> None:
     if path not in commit.files:
         raise Refused(404, "Entry not found", "EntryNotFound")
     content = commit.files[path]
+    listed = _listed(path, content)
     headers = {
-        "ETag": f'"{_listed(path, content)["oid"]}"',
+        "ETag": f'"{listed.get("lfs", listed)["oid"]}"',
         "X-Repo-Commit": commit.oid,
         "Accept-Ranges": "bytes",
     }
+    if path in self.server.corrupted:
+        content = content[:-1] + bytes([content[-1] ^ 1])
     wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
     if not wanted:
         self.reply(200, content, headers)
@@ -405,16 +512,22 @@ def resolve(self: Handler, repo: str, revision: str, path: str) -> None:
 
 def _listed(path: str, content: bytes) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "file", "path": path, "oid": _git_oid(content), "size": len(content)}
-    if LFS.search(path):
-        entry["lfs"] = {"oid": _sha256(content), "size": len(content), "pointerSize": 130}
+    if _is_lfs(path, len(content)):
+        entry["lfs"] = {"oid": sha256(content), "size": len(content), "pointerSize": 130}
     return entry
 
 
+def _is_lfs(path: str, size: int) -> bool:
+    return bool(LFS.search(path)) or size > LFS_BYTES
+
+
+@lru_cache  # a file of 100 MB is asked for often
 def _git_oid(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _sha256(content: bytes) -> str:
+@lru_cache
+def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -428,6 +541,8 @@ def serving() -> Iterator[Hub]:
             yield hub
         finally:
             hub.shutdown()
+            for digest in (_git_oid, sha256):
+                digest.cache_clear()
 
 
 def without_xet(monkeypatch: pytest.MonkeyPatch) -> None:

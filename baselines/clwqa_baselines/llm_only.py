@@ -6,7 +6,7 @@ are scored by text.
 
 from __future__ import annotations
 
-from clwqa_baselines.replies import failed
+from clwqa_baselines.shared.replies import failed
 from clwqa_bench.llm.tasks import AnswerClosedBook
 from clwqa_bench.predictions import PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView

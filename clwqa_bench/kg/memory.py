@@ -293,8 +293,9 @@ class MemoryGraph:
     def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]:
         raise GraphError(
             "the embedded store has no query language",
-            fix="open the graph with clwqa_bench.kg.stores.open_store from a store that has one: Cypher bolt://HOST:PORT "
-            "(after `clwqa-bench kg load`), SPARQL http://HOST/sparql, oxigraph:FILE or rdflib:FILE (kg.nt.gz of a dataset)",
+            fix="open the graph with clwqa_bench.kg.stores.open_store from a store that has one: Cypher "
+            "bolt://HOST:PORT (after `clwqa-bench kg load`), SPARQL http://HOST/sparql, oxigraph:FILE or rdflib:FILE "
+            "(kg.nt.gz of a dataset)",
         )
 
     # ------------------------------------------------------------------ inside

@@ -87,6 +87,15 @@ _METRICS = {
     "R": "召回率 R",
     "EM": "完全匹配",
     "F1 of means": "均值之 F1",
+    "char-F1": "字符 F1",
+    "E[Hits@1] under random order": "随机次序下 Hits@1 期望",
+    "Evidence P": "证据精确率",
+    "Evidence R": "证据召回率",
+    "Evidence F1": "证据 F1",
+    "Hallucinated edges": "虚构的边",
+    "Answers without support": "答案无证据支持",
+    "Right without support": "答对而无证据支持",
+    "Citation consistency": "引用一致",
 }
 
 AGREE_MARK = "§"

@@ -264,7 +264,8 @@ def test_lexicon_learns_habits_from_the_rows() -> None:
     assert lexicon.tunes["一枝花"] == "曲"
 
 
-def test_result_does_not_depend_on_the_worker_count() -> None:
+def test_result_does_not_depend_on_the_worker_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clwqa_builders.extract.parse._CHUNK", 100)
     rows = ROWS * 100
     assert parse_rows(rows, LEXICON, workers=2) == parse_rows(rows, LEXICON, workers=1)
 

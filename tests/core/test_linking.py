@@ -223,5 +223,5 @@ def test_elements_learn_one_two_or_more_labels(labels: list[str]) -> None:
 
 
 def test_nothing_is_learned_from_nothing(graph: GraphStore) -> None:
-    with pytest.raises(DatasetError, match="train split has no questions .*Fix: use a dataset with a train"):
+    with pytest.raises(DatasetError, match=r"train split has no questions .*Fix: use a dataset with a train"):
         Linker.fit([], graph, tiny.ONTOLOGY)

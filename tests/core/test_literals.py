@@ -38,8 +38,10 @@ def test_matching(gold: Answer, text: str, right: bool) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "零"), (2, "二"), (10, "十"), (11, "十一"), (20, "二十"), (105, "一百零五"), (110, "一百一十"), (1010, "一千零一十"),
-     (3000, "三千"), (2.5, "二点五"), (-221, "负二百二十一")],
+    [
+        (0, "零"), (2, "二"), (10, "十"), (11, "十一"), (20, "二十"), (105, "一百零五"), (110, "一百一十"),
+        (1010, "一千零一十"), (3000, "三千"), (2.5, "二点五"), (-221, "负二百二十一"),
+    ],
 )  # fmt: skip
 def test_chinese_numerals(value: float, text: str) -> None:
     assert chinese(value) == text

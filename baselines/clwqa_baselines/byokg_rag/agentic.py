@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from clwqa_baselines.byokg_rag.config import ByokgConfig
 from clwqa_baselines.byokg_rag.graph import Fact, Tools
-from clwqa_baselines.byokg_rag.routes import Offered
 from clwqa_baselines.byokg_rag.scoring import Ranker
 from clwqa_baselines.byokg_rag.tasks import ChooseNext, SelectRelations
 from clwqa_baselines.byokg_rag.work import Work
+from clwqa_baselines.rules.ways import Offer
 from clwqa_bench.kg.protocol import Path
 from clwqa_bench.predictions import TraceEvent
 
@@ -22,7 +22,7 @@ class Agentic:
     config: ByokgConfig
     tools: Tools
     ranker: Ranker
-    offered: tuple[Offered, ...]
+    offered: tuple[Offer, ...]
 
     async def retrieve(self, sources: Sequence[str], work: Work) -> list[Fact]:
         """What was new to the context; it is there by now."""

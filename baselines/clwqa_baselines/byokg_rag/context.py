@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from clwqa_baselines.byokg_rag.graph import Fact
 from clwqa_baselines.byokg_rag.tasks import Line
-from clwqa_baselines.fitting import reached
+from clwqa_baselines.rules.ways import reached
+from clwqa_baselines.shared.evidence import ref, refs
 from clwqa_bench.kg.protocol import GraphStore, Path, Triple
 from clwqa_bench.predictions import Evidence, EvidencePath, EvidenceText, EvidenceTriple
-from clwqa_bench.records import TripleRef
 
 
 class Overlong(Exception):
@@ -101,14 +101,9 @@ def last(walk: Path) -> Triple:
     return Path(walk.nodes[-2:], walk.relations[-1:], walk.senses[-1:]).triples[0]
 
 
-def ref(triple: Triple) -> TripleRef:
-    """A triple as predictions hold it."""
-    return TripleRef(head=triple.head, relation=triple.relation, tail=triple.tail)
-
-
 def as_evidence(paths: Sequence[Path]) -> tuple[EvidencePath, ...]:
     """Distinct paths, numbered from 1."""
     return tuple(
-        EvidencePath(id=f"p{number}", triples=tuple(map(ref, path.triples)))
+        EvidencePath(id=f"p{number}", triples=refs(path.triples))
         for number, path in enumerate(dict.fromkeys(paths), start=1)
     )

@@ -8,7 +8,7 @@ from typing import Final
 
 from clwqa_baselines.byokg_rag.config import ByokgConfig
 from clwqa_baselines.byokg_rag.graph import Fact, Tools
-from clwqa_baselines.vectors import Similarity, open_similarity
+from clwqa_baselines.shared.vectors import Similarity, open_similarity
 
 FALLBACK: Final = "tfidf"  # what scores triples if no reranker is set; the code always has one there
 

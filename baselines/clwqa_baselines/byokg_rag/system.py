@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
-from clwqa_baselines.adapter import Adapter
 from clwqa_baselines.byokg_rag.agentic import Agentic
 from clwqa_baselines.byokg_rag.config import ByokgConfig
-from clwqa_baselines.byokg_rag.context import Lines, Overlong, as_evidence, last, ref
+from clwqa_baselines.byokg_rag.context import Lines, Overlong, as_evidence, last
 from clwqa_baselines.byokg_rag.graph import Fact, Relations, Tools
 from clwqa_baselines.byokg_rag.query import Runner, runs_cypher, schema_lines
-from clwqa_baselines.byokg_rag.routes import Offered
 from clwqa_baselines.byokg_rag.scoring import Ranker
 from clwqa_baselines.byokg_rag.tasks import (
     Artifacts,
@@ -21,18 +18,21 @@ from clwqa_baselines.byokg_rag.tasks import (
     SelectRelations,
     WriteQueries,
 )
-from clwqa_baselines.byokg_rag.work import Failed, Work
-from clwqa_baselines.mentions import Mentions
-from clwqa_baselines.replies import failed
-from clwqa_baselines.topics import ORACLES
+from clwqa_baselines.byokg_rag.work import Work
+from clwqa_baselines.rules.ways import Offer
+from clwqa_baselines.shared.adapter import Adapter
+from clwqa_baselines.shared.baseline import Baseline
+from clwqa_baselines.shared.evidence import refs
+from clwqa_baselines.shared.mentions import open_mentions
+from clwqa_baselines.shared.names import namer
+from clwqa_baselines.shared.replies import Ended, failed
+from clwqa_baselines.shared.topics import ORACLES
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Card, Context, Resources, SettingError, System
-
-REMEMBERED = 16_384  # names
+from clwqa_bench.systems import Card, Context, Resources, SettingError
 
 
-class ByokgRag(System):
+class ByokgRag(Baseline):
     """Rounds of linking and retrieval, then an answer: at most 15 calls a question, 17 with the Cypher linker.
 
     If a call fails: a reply that was refused or cannot be read holds no tags, so the tool that asked for it is
@@ -69,12 +69,6 @@ class ByokgRag(System):
         ),
     )
 
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
-
     def prepare(self, resources: Resources) -> None:
         config, graph = self.config, resources.kg
         self._queryable = runs_cypher(graph)
@@ -84,13 +78,13 @@ class ByokgRag(System):
                 fix="use a graph on a Bolt server, or leave cypher_linker out",
                 field="cypher_linker",
             )
-        self._mentions = Mentions.open(config.index, resources)
+        self._search = open_mentions(config.index, resources)
         self._graph = graph
-        self._adapter = Adapter(graph, self._mentions.gazetteer)
-        self._name = lru_cache(REMEMBERED)(self._named)
+        self._adapter = Adapter.open(resources)
+        self._name = namer(graph)
         relations = Relations(graph, resources.ontology, config.inverse_edges)
         self._offered = tuple(
-            Offered(label=label, relation=move.relation, sense=move.sense)
+            Offer(label=label, relation=move.relation, sense=move.sense)
             for label, move in relations.moves.items()
         )
         self._tools = Tools(graph, relations, self._name, config.tails, config.max_paths, config.max_distance)
@@ -110,7 +104,7 @@ class ByokgRag(System):
                     if await self._round(round_, work):
                         break
             return await self._generate(work)
-        except Failed as stop:
+        except Ended as stop:
             return failed(question.id, stop.reply, **work.fields())
         except Overlong as stop:
             work.flags.append("context_overflow")
@@ -144,11 +138,12 @@ class ByokgRag(System):
 
     def _link(self, round_: int, artifacts: Artifacts, finished: bool, work: Work) -> tuple[str, ...]:
         """Entities of mentions and drafted answers; what the triple retriever begins at."""
-        question, gold = work.question.text, work.ctx.gold
-        whole = self._entities([question]) if self.config.direct_query_linking and round_ == 0 else {}
+        given = work.ctx.gold if "anchors" in work.ctx.oracle else None
+        direct = self.config.direct_query_linking and given is None
+        whole = self._entities([work.question.text]) if direct else {}
         found = {} if finished else self._entities(artifacts.entities)
-        if gold is not None and "anchors" in work.ctx.oracle and round_ == 0:
-            whole, found = {}, {anchor.entity_id: 1.0 for anchor in gold.anchors}
+        if given is not None and round_ == 0:
+            found = {anchor.entity_id: 1.0 for anchor in given.anchors}
         work.drafts = tuple(self._entities(artifacts.answers))
         work.explored |= dict.fromkeys(found)
         detail = {
@@ -172,7 +167,7 @@ class ByokgRag(System):
         """The best entities of each mention, pooled, by similarity; a name much shorter than the mention is none."""
         pooled: dict[str, float] = {}
         for mention in mentions:
-            for node, score in self._mentions.search(mention, self.config.topk):
+            for node, score in self._search(mention, self.config.topk):
                 if self.config.index == "names" and score < 1 and self._is_short(node, mention):
                     continue
                 pooled[node] = max(score, pooled.get(node, score))
@@ -189,9 +184,7 @@ class ByokgRag(System):
             agentic = Agentic(self.config, self._tools, self._ranker, self._offered)
             fresh = await agentic.retrieve(sources, work)
         triples = dict.fromkeys(last(walk) for fact in fresh for walk in fact.walks)
-        work.ctx.trace.add(
-            TraceEvent(stage="retrieve", op=self.config.retriever, triples=tuple(map(ref, triples)))
-        )
+        work.ctx.trace.add(TraceEvent(stage="retrieve", op=self.config.retriever, triples=refs(triples)))
 
     def _follow(self, paths: Iterable[Sequence[str]], work: Work) -> None:
         """Paths along the relations named, and shortest ones to the drafted answers."""
@@ -249,8 +242,3 @@ class ByokgRag(System):
         whole = Lines(self._graph, self._name, work.lines.most, work.lines.cutting)
         whole.add([*work.feedback, *work.lines.facts.values()])
         return whole
-
-    def _named(self, node: str) -> str:
-        """The text of a passage, the label of anything else, on one line."""
-        entity = self._graph.entity(node)
-        return " ".join((entity.text or entity.label).split())

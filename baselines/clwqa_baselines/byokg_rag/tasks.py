@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from clwqa_baselines.byokg_rag.routes import Offered, routes, standing
-from clwqa_baselines.fitting import Reached, fitting
+from clwqa_baselines.byokg_rag.routes import routes, standing
+from clwqa_baselines.rules.fitting import fitting
+from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task, Texts
 from clwqa_bench.records import Record
@@ -48,7 +49,7 @@ class LinkToGraph(Task[Artifacts]):
     prompts: ClassVar[Path] = PROMPTS
 
     question: str
-    relations: tuple[Offered, ...]
+    relations: tuple[Offer, ...]
     context: tuple[Line, ...] = ()
     first: bool = True
     queryable: bool = False
@@ -100,8 +101,8 @@ class SelectRelations(Task[Selected]):
 
     question: str
     entities: tuple[str, ...]
-    relations: tuple[Offered, ...]
-    known: tuple[Offered, ...] = ()  # all relations of the graph: for rules, which plan over them
+    relations: tuple[Offer, ...]
+    known: tuple[Offer, ...] = ()  # all relations of the graph: for rules, which plan over them
 
     def output_schema(self) -> dict[str, Any]:
         """As for every task; relations are those offered."""
@@ -140,7 +141,7 @@ class ChooseNext(Task[NextStep]):
     question: str
     context: tuple[Line, ...]
     names: tuple[str, ...]
-    known: tuple[Offered, ...] = ()
+    known: tuple[Offer, ...] = ()
 
     def output_schema(self) -> dict[str, Any]:
         """As for every task; entities are those in the triples of the context, if they are not too many to list."""
@@ -205,7 +206,7 @@ class Generate(Task[Generated]):
 
     def by_rule(self, rules: Rules) -> Generated:
         """What fits the question best of all that the context leads to."""
-        return Generated(answers=fitting(self.question, _reached(self.context), rules))
+        return Generated(answers=fitting(self.question, _reached(self.context), rules).names)
 
 
 def _closed(texts: Iterable[str]) -> dict[str, Any]:

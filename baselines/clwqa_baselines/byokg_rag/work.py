@@ -7,8 +7,7 @@ from typing import Any
 
 from clwqa_baselines.byokg_rag.context import Lines
 from clwqa_baselines.byokg_rag.graph import Fact
-from clwqa_baselines.replies import FLAGS
-from clwqa_bench.llm.protocol import Reply
+from clwqa_baselines.shared.replies import FLAGS, Ended
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import Flag
 from clwqa_bench.records import QuestionView
@@ -16,14 +15,6 @@ from clwqa_bench.systems import Context
 
 READABLE = ("refused", "unparsed")
 """Replies that hold none of what was asked for; any other failure ends the question."""
-
-
-class Failed(Exception):
-    """A call that the question cannot go on after."""
-
-    def __init__(self, reply: Reply[Any]) -> None:
-        super().__init__(reply.error or reply.status)
-        self.reply = reply
 
 
 @dataclass
@@ -39,10 +30,10 @@ class Work:
     flags: list[Flag] = field(default_factory=list)
 
     async def ask(self, task: Task[OutputT]) -> OutputT | None:
-        """A call of linking or retrieval; None for a reply without what was asked for.  Raises Failed."""
+        """A call of linking or retrieval; None for a reply without what was asked for.  Raises Ended."""
         reply = await self.ctx.ask(task)
         if reply.value is None and reply.status not in READABLE:
-            raise Failed(reply)
+            raise Ended(reply)
         self.flags += FLAGS.get(reply.status, ())
         return reply.value
 

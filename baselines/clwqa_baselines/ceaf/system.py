@@ -27,7 +27,7 @@ from clwqa_baselines.ceaf.linking import Labels, Names, element_notes, link
 from clwqa_baselines.ceaf.ranking import BESIDE, open_ranker, select
 from clwqa_baselines.ceaf.relaxation import Relaxed, relax
 from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
-from clwqa_baselines.replies import failed
+from clwqa_baselines.shared.replies import failed
 from clwqa_bench.kg.protocol import Path
 from clwqa_bench.linking import Gazetteer, open_linker
 from clwqa_bench.llm.lexical import Lexical

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def fitting(rows: Iterable[T], tokens: Callable[[T], int], room: int) -> Iterator[T]:
+def within(rows: Iterable[T], tokens: Callable[[T], int], room: int) -> Iterator[T]:
     """The first rows, until one does not fit."""
     for row in rows:
         room -= tokens(row)

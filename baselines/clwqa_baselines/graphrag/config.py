@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from clwqa_baselines.vectors import Retriever
+from clwqa_baselines.shared.vectors import Retriever
 from clwqa_bench.systems import Settings
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from clwqa_baselines.graphrag.communities import Communities, detect
@@ -18,6 +14,7 @@ from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.reports import Reports
 from clwqa_baselines.graphrag.tables import Ints, Tables
 from clwqa_baselines.graphrag.writing import identity, write_reports, writer
+from clwqa_baselines.shared.made_once import made_once
 from clwqa_bench.systems import Resources
 
 VERSION = 1
@@ -47,11 +44,11 @@ class Index:
         reporting = {name: settings[name] for name in OF_REPORTS}
 
         folder = resources.derived("graphrag-tables", VERSION)
-        _whole(folder, lambda made: Tables.build(resources.kg, resources.ontology, made))
+        made_once(folder, lambda made: Tables.build(resources.kg, resources.ontology, made))
         tables = Tables(folder, resources.ontology)
 
         folder = resources.derived("graphrag-communities", VERSION, clustering)
-        _whole(folder, lambda made: detect(tables, config).save(made))
+        made_once(folder, lambda made: detect(tables, config).save(made))
         communities = Communities.load(folder)
 
         llm = writer(resources, config)
@@ -92,16 +89,3 @@ class Holders:
     def of(self, node: int) -> Ints:
         """The communities that hold an entity, ascending."""
         return self._owners[self._starts[node] : self._starts[node + 1]]
-
-
-def _whole(folder: Path, build: Callable[[Path], None]) -> None:
-    """Make a folder if it is not there: it appears whole or not at all, and one process makes it."""
-    if folder.is_dir():
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            partial = folder.with_name(f"{folder.name}.partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            build(partial)
-            partial.rename(folder)

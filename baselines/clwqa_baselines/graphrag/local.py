@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clwqa_baselines.graphrag.budget import fitting
+from clwqa_baselines.graphrag.budget import within
 from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.index import Holders, Index
 from clwqa_baselines.graphrag.tables import Ints
@@ -99,13 +99,13 @@ class Local:
         held = Counter(community for node in selected for community in self._holders.of(node).tolist())
         rows = {self._reports.of[community]: matches for community, matches in held.items()}
         ranked = sorted(rows, key=lambda row: (-rows[row], -self._reports.rating[row], row))
-        return fitting(ranked, lambda row: int(self._reports.tokens[row]), room)
+        return within(ranked, lambda row: int(self._reports.tokens[row]), room)
 
     def _sources(self, selected: Sequence[int], room: int) -> Iterator[int]:
         """Passages of the entities in their order: its own, then those next to it, until one does not fit."""
         if self._config.text_units == "none":
             return iter(())
-        return fitting(self._passages(selected), lambda node: int(self._tables.node_tokens[node]), room)
+        return within(self._passages(selected), lambda node: int(self._tables.node_tokens[node]), room)
 
     def _passages(self, selected: Sequence[int]) -> Iterator[int]:
         tables, seen = self._tables, set[int]()

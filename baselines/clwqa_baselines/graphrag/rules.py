@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from clwqa_baselines.fitting import Reached, Way, fitting
-from clwqa_bench.kg.protocol import Direction
+from clwqa_baselines.rules.walks import read_off
 from clwqa_bench.llm.rules import Rules
 
 if TYPE_CHECKING:
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS, MOST_CITED = 10, 5  # as the prompt asks for
 MOST_QUOTED = 200  # characters of a report on a part
-LONGEST = 4  # relationships of a walk
-MOST_WALKS = 4_000
 UNKNOWN = "无法确定"
 
 
@@ -78,93 +73,19 @@ def cite(table: str, numbers: Iterable[int]) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer, how well the way to it fits the question, and the relationships it rests on."""
-
-    name: str
-    score: float
-    numbers: tuple[int, ...]
-
-    @property
-    def points(self) -> int:
-        """The score from 0 to 100, so that answers from several batches can be compared."""
-        return round(100 / (1 + math.exp(-self.score / 10)))
-
-    @property
-    def cited(self) -> str:
-        """The answer with its reference."""
-        return f"{self.name} {cite('Relationships', self.numbers)}"
-
-
-def answers(question: str, facts: Iterable[Fact], rules: Rules) -> list[Answer]:
-    """What the facts say to a question: where the ways that fit it best lead to, see `fitting`."""
-    steps = _steps({fact.number: fact for fact in facts}.values())
-    linker = rules.linker()
-    named = (node for anchor in linker.link(question).anchors for node in anchor.entities)
-    walks = list(_walks([node for node in dict.fromkeys(named) if node in steps], steps))
-    names = fitting(question, (walk.reached for walk in walks), rules)
-    found = [walk for walk in walks if walk.name in names]
-    scores = linker.scores(question, [walk.way for walk in found])
-    best: dict[str, Answer] = {}
-    for walk, score in zip(found, scores, strict=True):
-        if walk.name not in best or score > best[walk.name].score:
-            best[walk.name] = Answer(walk.name, score, walk.numbers)
-    return [best[name] for name in names]
-
-
-class Step(NamedTuple):
-    """A relationship as it is walked."""
-
-    relation: str
-    sense: Direction
-    end: str
-    name: str
-    type: str
-    number: int
-
-
-Steps = Mapping[str, Sequence[Step]]
-
-
-def _steps(facts: Iterable[Fact]) -> Steps:
-    steps: dict[str, list[Step]] = defaultdict(list)
-    for f in facts:
-        steps[f.head].append(Step(f.relation, "out", f.tail, f.target, f.tail_type, f.number))
-        steps[f.tail].append(Step(f.relation, "in", f.head, f.source, f.head_type, f.number))
-    return steps
-
-
-class Walk(NamedTuple):
-    """A walk: the nodes it meets, what the last one is called, the way, and the numbers of its relationships."""
-
-    nodes: tuple[str, ...]
-    name: str = ""
-    way: Way = ()
-    numbers: tuple[int, ...] = ()
-
-    def then(self, step: Step) -> Walk:
-        """One step longer."""
-        way = (*self.way, (step.relation, step.sense, step.type))
-        return Walk((*self.nodes, step.end), step.name, way, (*self.numbers, step.number))
-
-    @property
-    def reached(self) -> Reached:
-        """What the shared rule is told of it."""
-        return Reached(node=self.nodes[-1], name=self.name, root=self.nodes[0], way=self.way)
-
-
-def _walks(starts: Iterable[str], steps: Steps) -> Iterator[Walk]:
-    """Simple walks, the shortest first, so many at most."""
-    walks = [Walk((start,)) for start in starts]
-    left = MOST_WALKS
-    for _ in range(LONGEST):
-        longer = (
-            walk.then(step) for walk in walks for step in steps[walk.nodes[-1]] if step.end not in walk.nodes
+def answers(question: str, facts: Iterable[Fact], rules: Rules) -> list[tuple[str, int]]:
+    """What the facts say to a question, see `read_off`: each with its reference, and points from 0 to 100, so that
+    answers from several batches can be compared.
+    """
+    rows = list({fact.number: fact for fact in facts}.values())
+    found = read_off(question, [row.edge for row in rows], rules)
+    return [
+        (
+            f"{answer.name} {cite('Relationships', [rows[place].number for place in answer.edges])}",
+            round(100 / (1 + math.exp(-answer.score / 10))),
         )
-        walks = list(islice(longer, left))
-        left -= len(walks)
-        yield from walks
+        for answer in found
+    ]
 
 
 def response(lines: Sequence[str], *, as_list: bool) -> str:

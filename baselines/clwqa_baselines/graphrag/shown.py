@@ -10,7 +10,7 @@ from functools import lru_cache
 from clwqa_baselines.graphrag.reports import REFERENCE, references
 from clwqa_baselines.graphrag.tables import REMEMBERED
 from clwqa_baselines.graphrag.tasks import EntityRow, Fact, ReportRow, SourceRow
-from clwqa_baselines.wrappers import Unwrapped
+from clwqa_baselines.shared.wrappers import Unwrapped
 from clwqa_bench.predictions import Citation, Evidence, EvidenceText, EvidenceTriple
 from clwqa_bench.records import TripleRef
 

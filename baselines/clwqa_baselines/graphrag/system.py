@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from clwqa_baselines.adapter import Adapter
-from clwqa_baselines.graphrag.budget import fitting
+from clwqa_baselines.graphrag.budget import within
 from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.index import Index
 from clwqa_baselines.graphrag.local import Local, Selection
@@ -21,20 +20,22 @@ from clwqa_baselines.graphrag.reading import Selector, batches, map_reports
 from clwqa_baselines.graphrag.rules import UNKNOWN
 from clwqa_baselines.graphrag.shown import Shown, as_evidence, citations, cited, lines
 from clwqa_baselines.graphrag.tasks import TASKS, AnswerFromTables, Point, ReducePoints, ReportRow, Response
-from clwqa_baselines.replies import failed
-from clwqa_baselines.topics import ORACLES, Topics
-from clwqa_baselines.vectors import open_index
+from clwqa_baselines.shared.adapter import Adapter
+from clwqa_baselines.shared.baseline import Baseline
+from clwqa_baselines.shared.replies import failed
+from clwqa_baselines.shared.topics import ORACLES, Topics
+from clwqa_baselines.shared.vectors import open_index
 from clwqa_bench.llm.limits import count_tokens
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.predictions import EvidenceText, Flag, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Card, Context, Resources, SettingError, System
+from clwqa_bench.systems import Card, Context, Resources, SettingError
 
 SEARCHED = 200  # reports looked for by report retrieval; a batch holds fewer
 TRACED = 1000  # relationships put down
 
 
-class GraphRag(System):
+class GraphRag(Baseline):
     """Answers from the tables around the nearest entities, or from reports on communities (`mode`)."""
 
     name = "graphrag"
@@ -63,12 +64,6 @@ class GraphRag(System):
             "retriever=bm25: without a model; dense compares vectors as the code does",
         ),
     )
-
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
 
     def prepare(self, resources: Resources) -> None:
         config = self.config
@@ -161,7 +156,7 @@ class GraphRag(System):
     async def _report_retrieval(self, question: QuestionView, ctx: Context) -> Prediction:
         hits = self._reports.search(question.text, SEARCHED)
         reports = self._index.reports
-        rows = fitting(
+        rows = within(
             (int(hit.id) for hit in hits), lambda row: int(reports.tokens[row]), self.config.batch_tokens
         )
         shown = Shown(reports=tuple(map(reports.row, rows)))
@@ -191,6 +186,9 @@ class GraphRag(System):
         found = await self._selector.select(question.text, ctx)
         detail = {"rated": found.rated, "unrated": found.failed, "relevant": len(found.rows)}
         ctx.trace.add(TraceEvent(stage="decide", op="dynamic", detail=detail))
+        facts = chain.from_iterable(self._index.reports.row(row).facts for row in found.rows)
+        triples = dict.fromkeys(as_evidence(fact).triple for fact in facts)
+        ctx.trace.add(TraceEvent(stage="retrieve", op="relevant", triples=tuple(triples)))
         outcome = Outcome(flags=("truncated",) if found.cut else ())
         if found.failure:
             return self._failed(question, found.failure, outcome, ctx)
@@ -202,7 +200,7 @@ class GraphRag(System):
         """A call on every batch of reports, and one on their points; evidence is what these refer to."""
         config = self.config
         mapped = await map_reports(question.text, of, config, ctx)
-        points = tuple(fitting(mapped.points, _tokens, config.reduce_tokens))
+        points = tuple(within(mapped.points, _tokens, config.reduce_tokens))
         reports = cited((point.description for point in points), chain.from_iterable(of))
         outcome = replace(outcome, shown=Shown(reports=reports))
         detail = {"batches": len(of), "reports": sum(map(len, of)), "points": len(mapped.points)}

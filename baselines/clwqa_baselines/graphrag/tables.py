@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clwqa_baselines.graphrag.tasks import EntityRow, Fact, SourceRow
+from clwqa_baselines.shared.names import called
 from clwqa_bench.console import progress
 from clwqa_bench.kg.layout import read_batch, write_batch
 from clwqa_bench.kg.protocol import GraphStore, Triple
@@ -63,7 +64,7 @@ class Tables:
             for id in ids:
                 entity = kg.entity(id)
                 text = node_text(entity, ontology, limit=NAME_LIMIT)
-                names.append(cut(" ".join((entity.text or entity.label).split()), NAME_LIMIT))
+                names.append(cut(called(entity), NAME_LIMIT))
                 tokens = count_tokens([names[-1] + text])
                 nodes.append((id, names[-1], entity.type, text, bool(entity.text), tokens))
                 bar.advance()

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from clwqa_baselines.graphrag.rules import answers, rating, report, response
+from clwqa_baselines.rules.walks import Edge
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task
 from clwqa_bench.records import Record
@@ -45,6 +46,17 @@ class Fact(Record):
     tail: str
     head_type: str
     tail_type: str
+
+    @property
+    def edge(self) -> Edge:
+        """What rules read of it."""
+        return Edge(
+            head=self.head,
+            relation=self.relation,
+            tail=self.tail,
+            names=(self.source, self.target),
+            types=(self.head_type, self.tail_type),
+        )
 
 
 class ReportRow(Record):
@@ -183,9 +195,7 @@ class MapReports(Task[Points]):
     def by_rule(self, rules: Rules) -> Points:
         facts = [fact for report in self.reports for fact in report.facts]
         found = answers(self.question, facts, rules)
-        return Points(
-            points=tuple(FoundPoint(description=answer.cited, score=answer.points) for answer in found)
-        )
+        return Points(points=tuple(FoundPoint(description=text, score=points) for text, points in found))
 
 
 class ReducePoints(Task[Response]):
@@ -230,7 +240,7 @@ class AnswerFromTables(Task[Response]):
 
     def by_rule(self, rules: Rules) -> Response:
         facts = [*self.relations, *(fact for report in self.reports for fact in report.facts)]
-        found = [answer.cited for answer in answers(self.question, facts, rules)]
+        found = [text for text, _ in answers(self.question, facts, rules)]
         return Response(response=response(found, as_list=self.as_list))
 
 

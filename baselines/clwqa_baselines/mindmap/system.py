@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
-from clwqa_baselines.adapter import Adapter
-from clwqa_baselines.fitting import reached
-from clwqa_baselines.mentions import Mentions
 from clwqa_baselines.mindmap.config import MindMapConfig
 from clwqa_baselines.mindmap.neighbours import Row, rows, told
 from clwqa_baselines.mindmap.paths import Chain, Finder, chains, joined, select
@@ -23,9 +19,15 @@ from clwqa_baselines.mindmap.tasks import (
     Sentences,
     Verbalise,
 )
-from clwqa_baselines.replies import FLAGS, failed
-from clwqa_baselines.topics import ORACLES, Topics
-from clwqa_baselines.wrappers import outputs
+from clwqa_baselines.rules.ways import reached
+from clwqa_baselines.shared.adapter import Adapter
+from clwqa_baselines.shared.baseline import Baseline
+from clwqa_baselines.shared.evidence import refs
+from clwqa_baselines.shared.mentions import open_mentions
+from clwqa_baselines.shared.names import namer
+from clwqa_baselines.shared.replies import FLAGS, Ended, failed
+from clwqa_baselines.shared.topics import ORACLES, Topics
+from clwqa_baselines.shared.wrappers import outputs
 from clwqa_bench.kg.protocol import Path, Sense
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import OutputT, Task
@@ -39,14 +41,13 @@ from clwqa_bench.predictions import (
     TraceEvent,
 )
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Card, Context, Resources, System
+from clwqa_bench.systems import Card, Context, Resources
 
-REMEMBERED = 16_384  # names
 SURE = 0.6  # the least score of a text that is not asked for again must be above it
 MARK = re.compile(r"[\[【［]([PN])(\d+)[\]】］]")
 
 
-class MindMap(System):
+class MindMap(Baseline):
     """Entities, paths and neighbours, sentences, answer: four calls a question.
 
     If a call fails: the question has the status of the reply where entities are named and where it is answered.
@@ -83,19 +84,13 @@ class MindMap(System):
         ),
     )
 
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
-
     def prepare(self, resources: Resources) -> None:
         config = self.config
         self._graph, self._ontology = resources.kg, resources.ontology
-        self._mentions = Mentions.open(config.index, resources)
+        self._search = open_mentions(config.index, resources)
         self._topics = Topics.open(resources)
-        self._adapter = Adapter(resources.kg, self._mentions.gazetteer, outputs)
-        self._name = lru_cache(REMEMBERED)(self._named)
+        self._adapter = Adapter.open(resources, outputs)
+        self._name = namer(resources.kg)
         self._between = Finder(
             resources.kg,
             config.path_length,
@@ -118,8 +113,8 @@ class MindMap(System):
         shown = self._retrieve(entities, ctx)
         try:
             return await self._answer(question, entities, shown, ctx)
-        except Spent as spent:
-            return failed(question.id, spent.reply, topics=entities, evidence=self._evidence(shown))
+        except Ended as ended:
+            return failed(question.id, ended.reply, topics=entities, evidence=self._evidence(shown))
 
     # ------------------------------------------------------------------ entities
 
@@ -127,7 +122,7 @@ class MindMap(System):
         """The best entity of each mention that no mention before has taken."""
         found: dict[str, tuple[str, float]] = {}
         for mention in mentions:
-            candidates = self._mentions.search(mention, len(found) + 1)
+            candidates = self._search(mention, len(found) + 1)
             free = next((one for one in candidates if one[0] not in found), None)
             if free is not None and free[1] >= self.config.threshold:
                 found[free[0]] = mention, free[1]
@@ -176,12 +171,18 @@ class MindMap(System):
     async def _answer(
         self, question: QuestionView, entities: Sequence[str], shown: Shown, ctx: Context
     ) -> Prediction:
-        evidence = self._evidence(shown)
-        flags: list[Flag] = [] if evidence.ids() else ["no_evidence"]
-        if any(row.ends.truncated for row in shown.rows):
-            flags.append("truncated")
+        flags: list[Flag] = ["truncated"] if any(row.ends.truncated for row in shown.rows) else []
         paths = await self._sentences(question, "paths", self._paths(shown, entities), flags, ctx)
         around = await self._sentences(question, "neighbours", self._neighbours(shown), flags, ctx)
+        untold = (
+            shown.marks - {f"P{piece.number}" for piece in paths} - {f"N{piece.number}" for piece in around}
+        )
+        evidence = self._evidence(shown, untold)
+        if untold:
+            triples = tuple(piece.triple for piece in evidence.triples)
+            ctx.trace.add(TraceEvent(stage="prune", op="told", paths=evidence.paths, triples=triples))
+        if not evidence.ids():
+            flags.append("no_evidence")
         task = AnswerWithMindMap(question=question.text, paths=paths, neighbours=around)
         reply = await self._ask(question, task, ctx)
         ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
@@ -197,7 +198,7 @@ class MindMap(System):
             id=question.id,
             raw_answer=native,
             native_format="prose",
-            citations=_citations(native, shown),
+            citations=_citations(native, shown, untold),
             flags=tuple(dict.fromkeys(flags)),
             **adapted.fields,
             **fields,
@@ -256,13 +257,18 @@ class MindMap(System):
             for number, row in enumerate(shown.rows, start=1)
         )
 
-    def _evidence(self, shown: Shown) -> Evidence:
+    def _evidence(self, shown: Shown, untold: Set[str] = frozenset()) -> Evidence:
+        """What was told: all that is shown but for some pieces, by their marks."""
+        paths = (
+            piece for number, (piece, _) in enumerate(shown.paths, start=1) if f"P{number}" not in untold
+        )
         triples = (
             EvidenceTriple(id=id, triple=triple, text=self._path_text(path))
             for number, row in enumerate(shown.rows, start=1)
+            if f"N{number}" not in untold
             for id, path, triple in zip(_row_ids(number, row), row.paths, _refs(row.paths), strict=True)
         )
-        return Evidence(paths=tuple(piece for piece, _ in shown.paths), triples=tuple(triples))
+        return Evidence(paths=tuple(paths), triples=tuple(triples))
 
     def _path_text(self, path: Path) -> str:
         """守株待兔->出自->五蠹; a relation walked backwards points backwards."""
@@ -279,34 +285,27 @@ class MindMap(System):
         word = self._ontology.label(relation)
         return f"->{word}->" if sense == "out" else f"<-{word}<-"
 
-    def _named(self, node: str) -> str:
-        """The text of a passage, the label of anything else, on one line."""
-        entity = self._graph.entity(node)
-        return " ".join((entity.text or entity.label).split())
-
-
-class Spent(Exception):
-    """The budget is used up."""
-
-    def __init__(self, reply: Reply[Any]) -> None:
-        super().__init__(reply.status)
-        self.reply = reply
-
 
 async def _asked(task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
-    """The reply to a task.  Raises Spent if nothing may be asked any more."""
+    """The reply to a task.  Raises Ended if nothing may be asked any more."""
     reply = await ctx.ask(task)
     if reply.status == "skipped":
-        raise Spent(reply)
+        raise Ended(reply)
     return reply
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is told: paths as evidence and as walks, and rows of neighbours."""
+    """What is to be told: paths as evidence and as walks, and rows of neighbours."""
 
     paths: tuple[tuple[EvidencePath, Path], ...]
     rows: tuple[Row, ...]
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """By which the pieces are referred to: P1, N1, ..."""
+        numbered = (("P", self.paths), ("N", self.rows))
+        return frozenset(f"{kind}{n}" for kind, pieces in numbered for n in range(1, len(pieces) + 1))
 
 
 def _first_of_each(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -318,9 +317,7 @@ def _first_of_each(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _refs(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
-    return tuple(
-        TripleRef(head=t.head, relation=t.relation, tail=t.tail) for path in paths for t in path.triples
-    )
+    return refs(triple for path in paths for triple in path.triples)
 
 
 def _backwards(path: Path) -> Path:
@@ -332,13 +329,13 @@ def _row_ids(number: int, row: Row) -> Iterator[str]:
     return (f"n{number}.{place}" for place in range(1, len(row.ends) + 1))
 
 
-def _citations(native: str, shown: Shown) -> tuple[Citation, ...]:
-    """Marks in the text and what they stand for: a path, or every triple of a row."""
+def _citations(native: str, shown: Shown, untold: Set[str]) -> tuple[Citation, ...]:
+    """Marks in the text and what they stand for: a path, or every triple of a row; not ok if it was not told."""
     ids = {f"P{number}": [piece.id] for number, (piece, _) in enumerate(shown.paths, start=1)}
     ids |= {f"N{number}": list(_row_ids(number, row)) for number, row in enumerate(shown.rows, start=1)}
     marks = dict.fromkeys(f"{kind}{number}" for kind, number in MARK.findall(native))
     return tuple(
-        Citation(marker=f"[{mark}]", evidence_id=id, ok=mark in ids)
+        Citation(marker=f"[{mark}]", evidence_id=id, ok=mark in ids and mark not in untold)
         for mark in marks
         for id in ids.get(mark, [mark])
     )

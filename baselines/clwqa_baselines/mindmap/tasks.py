@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from clwqa_baselines.fitting import Reached, fitting
+from clwqa_baselines.rules.fitting import fitting
+from clwqa_baselines.rules.ways import Reached
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task, Texts
 from clwqa_bench.records import Record
@@ -116,7 +117,7 @@ class AnswerWithMindMap(Task[MindMapAnswer]):
         """What fits best, a name a line; the pieces that name it, each as a branch."""
         marked = list(self._marked())
         found = (one for _, piece in marked for one in piece.reached)
-        names = dict.fromkeys(fitting(self.question, found, rules))
+        names = dict.fromkeys(fitting(self.question, found, rules).names)
         used = [(mark, piece) for mark, piece in marked if any(one.name in names for one in piece.reached)]
         return MindMapAnswer(
             answer="\n".join(names),

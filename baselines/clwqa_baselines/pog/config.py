@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from clwqa_baselines.beam import ExplorerSettings
-from clwqa_baselines.vectors import Retriever
+from clwqa_baselines.exploring.settings import ExplorerSettings
+from clwqa_baselines.shared.vectors import Retriever
 
 
 class PogConfig(ExplorerSettings):

@@ -9,18 +9,9 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from clwqa_baselines.beam import (
-    Calls,
-    Ended,
-    Known,
-    Lead,
-    Offer,
-    Steps,
-    Words,
-    distinct_ends,
-    extended,
-    refs,
-)
+from clwqa_baselines.exploring.calls import Calls
+from clwqa_baselines.exploring.steps import Steps, distinct_ends, extended, refs
+from clwqa_baselines.exploring.words import Known, Words
 from clwqa_baselines.pog.config import PogConfig
 from clwqa_baselines.pog.tasks import (
     AddEntities,
@@ -32,7 +23,9 @@ from clwqa_baselines.pog.tasks import (
     UpdateMemory,
     Verdict,
 )
-from clwqa_baselines.vectors import Similarity
+from clwqa_baselines.rules.ways import Offer, Reached, way_of
+from clwqa_baselines.shared.replies import Ended
+from clwqa_baselines.shared.vectors import Similarity
 from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import TraceEvent
@@ -109,7 +102,7 @@ class PogSearch:
         """The triples of all chains, each once."""
         return refs(chain.from_iterable(self.chains))
 
-    def leads(self) -> tuple[Lead, ...]:
+    def leads(self) -> tuple[Reached, ...]:
         """The ends of all ways kept."""
         return tuple(map(self.words.lead, chain.from_iterable(self.chains)))
 
@@ -173,7 +166,7 @@ class PogSearch:
             objectives=self.objectives,
             entity=self.words.name(path.nodes[-1]),
             offers=tuple(offers),
-            way=self.known.way(path),
+            way=way_of(path, self.graph),
             steps=self.config.depth - depth + 1,
         )
         found = await self._ask(task, essential=True)
@@ -250,7 +243,7 @@ class PogSearch:
         self._trace("decide", depth, op="yes" if stop else "no", sufficient=bool(found and found.sufficient))
         return found if stop else None
 
-    def _leads(self, groups: Iterable[Group]) -> tuple[Lead, ...]:
+    def _leads(self, groups: Iterable[Group]) -> tuple[Reached, ...]:
         return tuple(self.words.lead(path) for group in groups for path in group.paths)
 
     def _is_answer(self, text: str) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import orjson
 
-from clwqa_baselines.explorer import Explorer
+from clwqa_baselines.exploring.explorer import Explorer
 from clwqa_baselines.pog.card import CARD
 from clwqa_baselines.pog.config import PogConfig
 from clwqa_baselines.pog.search import PogSearch
@@ -33,7 +33,7 @@ from clwqa_baselines.pog.tasks import (
     UpdateMemory,
     Verdict,
 )
-from clwqa_baselines.vectors import open_similarity
+from clwqa_baselines.shared.vectors import open_similarity
 from clwqa_bench.llm.tasks import ClosedBookAnswer
 from clwqa_bench.systems import Context, Resources
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from clwqa_baselines.beam import Lead, Offer
-from clwqa_baselines.foresight import NOWHERE, Foresight
+from clwqa_baselines.rules.fitting import NOWHERE, fitting
+from clwqa_baselines.rules.foresight import Foresight
+from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task, Texts
@@ -104,7 +105,7 @@ class PruneEntities(Task[Entities]):
     question: str
     entity: str
     relation: str
-    candidates: tuple[Lead, ...]
+    candidates: tuple[Reached, ...]
     steps: int = 0  # that may follow: for rules
 
     def output_schema(self) -> dict[str, Any]:
@@ -153,14 +154,14 @@ class UpdateMemory(Task[Memory]):
     objectives: tuple[str, ...]
     memory: str
     lines: tuple[str, ...]
-    leads: tuple[Lead, ...] = ()  # ends of the ways of this depth: for rules
+    leads: tuple[Reached, ...] = ()  # ends of the ways of this depth: for rules
 
     def by_rule(self, rules: Rules) -> Memory:
         """For each sub-objective, what the ways from its topic have come to."""
-        topics = list(dict.fromkeys(lead.topic for lead in self.leads))
+        topics = list(dict.fromkeys(lead.root for lead in self.leads))
         facts = []
         for topic in topics:
-            names = [lead.name for lead in self.leads if lead.topic == topic][:FEW]
+            names = [lead.name for lead in self.leads if lead.root == topic][:FEW]
             number = min(topics.index(topic) + 1, len(self.objectives))
             facts.append(Fact(objective=number, known="、".join(names)))
         return Memory(facts=tuple(facts))
@@ -187,15 +188,18 @@ class Reason(Task[Verdict]):
     question: str
     memory: str
     lines: tuple[str, ...]
-    leads: tuple[Lead, ...] = ()  # ends of the ways of this depth, and how many steps may follow: for rules
+    leads: tuple[
+        Reached, ...
+    ] = ()  # ends of the ways of this depth, and how many steps may follow: for rules
     steps: int = 0
 
     def by_rule(self, rules: Rules) -> Verdict:
         """Yes if a way has arrived at the element asked for and none of them promises to arrive at it better."""
         foresight = Foresight(rules.linker(), self.question)
-        found, score = foresight.arrived(self.leads)
-        enough = bool(found) and foresight.beyond([lead.way for lead in self.leads], self.steps) <= score
-        return Verdict(sufficient=enough, answers=tuple(found) if enough else ())
+        fit = fitting(self.question, self.leads, rules)
+        beyond = foresight.beyond([lead.way for lead in self.leads], self.steps)
+        enough = bool(fit.names) and beyond <= fit.score
+        return Verdict(sufficient=enough, answers=fit.names if enough else ())
 
 
 class Correction(Output):
@@ -216,7 +220,7 @@ class JudgeReverse(Task[Correction]):
     prompts = PROMPTS
 
     question: str
-    frontier: tuple[Lead, ...]
+    frontier: tuple[Reached, ...]
     memory: str
     triples: tuple[str, ...]
     steps: int = 0  # that may follow: for rules
@@ -240,7 +244,7 @@ class AddEntities(Task[Entities]):
 
     question: str
     reason: str
-    candidates: tuple[Lead, ...]
+    candidates: tuple[Reached, ...]
     memory: str
     steps: int = 0  # that may follow: for rules
 
@@ -276,12 +280,11 @@ class HalfStop(Task[Concluded]):
 
     question: str
     triples: tuple[str, ...]
-    leads: tuple[Lead, ...] = ()  # for rules
+    leads: tuple[Reached, ...] = ()  # for rules
 
     def by_rule(self, rules: Rules) -> Concluded:
         """Where the best way ends that has arrived at the element asked for."""
-        found, _ = Foresight(rules.linker(), self.question).arrived(self.leads)
-        return Concluded(answers=tuple(found))
+        return Concluded(answers=fitting(self.question, self.leads, rules).names)
 
 
 def _closed(schema: dict[str, Any], field: str, names: list[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from clwqa_baselines.rag.config import RagConfig
+from clwqa_baselines.shared.names import REMEMBERED, called
 from clwqa_bench.kg.protocol import Entity, GraphStore, Triple
 from clwqa_bench.kg.verbalise import node_text
 from clwqa_bench.ontology import Ontology
@@ -18,7 +19,6 @@ PASSAGES_VERSION = 1
 """Raised by any change to what passages say."""
 WHOLE = 100_000  # characters of a node's own text: windows cut it, nothing else does
 EXPLANATION = "Explanation"
-REMEMBERED = 65_536  # entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,7 @@ class Passages:
 
     def name(self, node: str) -> str:
         """What a node is called in passages: a text by its words, anything else by its label."""
-        entity = self._entity(node)
-        return " ".join((entity.text or entity.label).split())
+        return called(self._entity(node))
 
     def _entry(self, node: str) -> tuple[str, tuple[Triple, ...]]:
         """An entry and the triples that it says: a head line, then a line for each relation.

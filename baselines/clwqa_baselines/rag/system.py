@@ -9,20 +9,21 @@ passage has anything in common with the question, it is asked closed-book: flags
 
 from __future__ import annotations
 
-from clwqa_baselines.adapter import Adapter
-from clwqa_baselines.edges import edge
-from clwqa_baselines.fitting import kind
-from clwqa_baselines.one_call import answered
 from clwqa_baselines.rag.config import CARD, RagConfig
 from clwqa_baselines.rag.passages import PASSAGES_VERSION, Passage, Passages
 from clwqa_baselines.rag.tasks import AnswerFromPassages, NumberedPassage
-from clwqa_baselines.vectors import open_index
+from clwqa_baselines.rules.walks import edge
+from clwqa_baselines.rules.ways import kind
+from clwqa_baselines.shared.adapter import Adapter
+from clwqa_baselines.shared.baseline import Baseline
+from clwqa_baselines.shared.one_call import answered
+from clwqa_baselines.shared.vectors import open_index
 from clwqa_bench.predictions import Evidence, EvidenceText, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Context, Resources, System
+from clwqa_bench.systems import Context, Resources
 
 
-class Rag(System):
+class Rag(Baseline):
     """Puts the passages most similar to the question before a language model: one call."""
 
     name = "rag"
@@ -31,12 +32,6 @@ class Rag(System):
     card = CARD
     Config = RagConfig
     config: RagConfig
-
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(f"{key}={value}" for key, value in changed.items())
 
     def prepare(self, resources: Resources) -> None:
         config = self.config

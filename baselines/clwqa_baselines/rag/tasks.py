@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from clwqa_baselines.edges import Edge, read_off
-from clwqa_baselines.fitting import may_be
+from clwqa_baselines.rules.walks import Edge, read_off
+from clwqa_baselines.rules.ways import may_be
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import EvidenceAnswer, Task
 from clwqa_bench.records import Record
@@ -50,7 +50,8 @@ class AnswerFromPassages(Task[EvidenceAnswer]):
         """What the passages say to lead from what the question names, over the way that fits it best; failing that,
         what the first passage is about that may be meant by its type and is not named by the question."""
         edges = dict.fromkeys(edge for passage in self.passages for edge in passage.edges)
-        answers = read_off(self.question, tuple(edges), rules) or tuple(self._about(rules))[:1]
+        found = read_off(self.question, tuple(edges), rules, guessing=True)
+        answers = tuple(answer.name for answer in found) or tuple(self._about(rules))[:1]
         cited = (p.number for p in self.passages if any(answer in p.text for answer in answers))
         return EvidenceAnswer(answers=answers, citations=tuple(cited))
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from clwqa_baselines.beam import ExplorerSettings
+from clwqa_baselines.exploring.settings import ExplorerSettings
 
 
 class TogConfig(ExplorerSettings):

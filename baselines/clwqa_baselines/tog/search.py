@@ -7,20 +7,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Literal
 
-from clwqa_baselines.beam import (
-    Calls,
-    Known,
-    Lead,
-    Offer,
-    Steps,
-    Words,
-    distinct_ends,
-    extended,
-    refs,
-)
+from clwqa_baselines.exploring.calls import Calls
+from clwqa_baselines.exploring.steps import Steps, distinct_ends, extended, refs
+from clwqa_baselines.exploring.words import Known, Words
+from clwqa_baselines.rules.ways import Offer, Reached, way_of
+from clwqa_baselines.shared.vectors import Similarity
 from clwqa_baselines.tog.config import TogConfig
 from clwqa_baselines.tog.tasks import ScoreEntities, ScoreRelations, Sufficiency, Sufficient
-from clwqa_baselines.vectors import Similarity
 from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.predictions import TraceEvent
 from clwqa_bench.records import TripleRef
@@ -93,7 +86,7 @@ class TogSearch:
         """The triples of all chains, each once."""
         return refs(chain.from_iterable(self.chains))
 
-    def leads(self) -> tuple[Lead, ...]:
+    def leads(self) -> tuple[Reached, ...]:
         """The ends of all ways kept."""
         return tuple(map(self.words.lead, chain.from_iterable(self.chains)))
 
@@ -130,7 +123,7 @@ class TogSearch:
                 entity=self.words.name(path.nodes[-1]),
                 offers=tuple(offers),
                 width=self.config.width,
-                way=self.known.way(path),
+                way=way_of(path, self.graph),
                 steps=self.config.depth - depth + 1,
             )
             reply = await self.calls.ask(task)

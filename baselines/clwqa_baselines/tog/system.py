@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from clwqa_baselines.explorer import Explorer
+from clwqa_baselines.exploring.explorer import Explorer
+from clwqa_baselines.shared.vectors import Retriever, open_similarity
 from clwqa_baselines.tog.card import CARD
 from clwqa_baselines.tog.config import TogConfig
 from clwqa_baselines.tog.search import TogSearch
@@ -26,7 +27,6 @@ from clwqa_baselines.tog.tasks import (
     Sufficiency,
     Sufficient,
 )
-from clwqa_baselines.vectors import Retriever, open_similarity
 from clwqa_bench.llm.tasks import ClosedBookAnswer
 from clwqa_bench.systems import Context, Resources
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import FiniteFloat
 
-from clwqa_baselines.beam import Lead, Offer
-from clwqa_baselines.foresight import NOWHERE, Foresight, shares
+from clwqa_baselines.rules.fitting import NOWHERE, fitting
+from clwqa_baselines.rules.foresight import Foresight, shares
+from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task, Texts
@@ -92,7 +93,7 @@ class ScoreEntities(Task[EntityScores]):
     question: str
     entity: str
     relation: str
-    candidates: tuple[Lead, ...]
+    candidates: tuple[Reached, ...]
     steps: int = 0  # that may follow: for rules
 
     def output_schema(self) -> dict[str, Any]:
@@ -131,18 +132,18 @@ class Sufficient(Task[Sufficiency]):
 
     question: str
     triples: tuple[str, ...]
-    leads: tuple[Lead, ...] = ()  # ends of all ways gathered, and how many steps may follow: for rules
+    leads: tuple[Reached, ...] = ()  # ends of all ways gathered, and how many steps may follow: for rules
     steps: int = 0
 
     def by_rule(self, rules: Rules) -> Sufficiency:
         """Yes if a way has arrived at the element asked for and none gathered promises to arrive at it better."""
         foresight = Foresight(rules.linker(), self.question)
-        found, score = foresight.arrived(self.leads)
+        fit = fitting(self.question, self.leads, rules)
         longest = max((len(lead.way) for lead in self.leads), default=0)
         frontier = [lead.way for lead in self.leads if len(lead.way) == longest]
-        if not found or foresight.beyond(frontier, self.steps) > score:
+        if not fit.names or foresight.beyond(frontier, self.steps) > fit.score:
             return Sufficiency(sufficient=False, answers=())
-        return Sufficiency(sufficient=True, answers=tuple(found))
+        return Sufficiency(sufficient=True, answers=fit.names)
 
 
 class Concluded(Output):
@@ -164,9 +165,8 @@ class HalfStop(Task[Concluded]):
 
     question: str
     triples: tuple[str, ...]
-    leads: tuple[Lead, ...] = ()  # for rules
+    leads: tuple[Reached, ...] = ()  # for rules
 
     def by_rule(self, rules: Rules) -> Concluded:
         """Where the best way ends that has arrived at the element asked for."""
-        found, _ = Foresight(rules.linker(), self.question).arrived(self.leads)
-        return Concluded(answers=tuple(found))
+        return Concluded(answers=fitting(self.question, self.leads, rules).names)

@@ -13,32 +13,33 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 import orjson
 
-from clwqa_baselines.adapter import Adapter
-from clwqa_baselines.edges import edge
-from clwqa_baselines.one_call import answered
-from clwqa_baselines.topics import Topics
+from clwqa_baselines.rules.walks import edge
+from clwqa_baselines.shared.adapter import Adapter
+from clwqa_baselines.shared.baseline import Baseline
+from clwqa_baselines.shared.evidence import refs
+from clwqa_baselines.shared.names import namer
+from clwqa_baselines.shared.one_call import answered
+from clwqa_baselines.shared.topics import Topics
+from clwqa_baselines.shared.vectors import open_index, open_similarity
 from clwqa_baselines.topk_triples.config import CARD, TopKTriplesConfig
 from clwqa_baselines.topk_triples.tasks import AnswerFromFacts, Fact
-from clwqa_baselines.vectors import open_index, open_similarity
 from clwqa_bench.kg.protocol import Triple
 from clwqa_bench.kg.verbalise import cut
 from clwqa_bench.predictions import Evidence, EvidenceTriple, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Context, Resources, System
+from clwqa_bench.systems import Context, Resources, SettingError
 
 TEXTS_VERSION = 1
 """Of the words in which triples are indexed."""
-NAMES = 65_536  # that are remembered
 HEADER = "src,relation,dst"
 
 Scored = tuple[Triple, float | None]
 
 
-class TopKTriples(System):
+class TopKTriples(Baseline):
     """Puts the triples most similar to the question before a language model: one call."""
 
     name = "topk-triples"
@@ -49,15 +50,9 @@ class TopKTriples(System):
     Config = TopKTriplesConfig
     config: TopKTriplesConfig
 
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(f"{key}={value}" for key, value in changed.items())
-
     def prepare(self, resources: Resources) -> None:
         self._graph, self._ontology = resources.kg, resources.ontology
-        self._name = lru_cache(NAMES)(self._find_name)
+        self._name = namer(resources.kg)
         self._adapter = Adapter.open(resources)
         self._topics = Topics.open(resources)
         if self.config.scope == "linked":
@@ -67,6 +62,10 @@ class TopKTriples(System):
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         linked = self.config.scope == "linked"
+        if "anchors" in ctx.oracle and not linked:
+            raise SettingError(
+                "scope=global starts from no entities that gold could replace", fix="use scope=linked"
+            )
         topics = tuple(topic.id for topic in self._topics.find(question, ctx)) if linked else ()
         shown = self._ranked(question, topics, ctx)
         task = AnswerFromFacts(
@@ -131,10 +130,6 @@ class TopKTriples(System):
 
     # ------------------------------------------------------------------ words
 
-    def _find_name(self, node: str) -> str:
-        entity = self._graph.entity(node)
-        return " ".join((entity.text or entity.label).split())
-
     def _words(self, triple: Triple) -> str:
         """Subject, relation and object with blanks between them: what is compared with the question."""
         return " ".join(
@@ -172,4 +167,4 @@ class TopKTriples(System):
 
 
 def _refs(found: Sequence[Scored]) -> tuple[TripleRef, ...]:
-    return tuple(TripleRef(head=t.head, relation=t.relation, tail=t.tail) for t, _ in found)
+    return refs(triple for triple, _ in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from clwqa_baselines.edges import Edge, read_off
+from clwqa_baselines.rules.walks import Edge, read_off
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import EvidenceAnswer, Task
 from clwqa_bench.records import Record
@@ -46,6 +46,7 @@ class AnswerFromFacts(Task[EvidenceAnswer]):
 
     def by_rule(self, rules: Rules) -> EvidenceAnswer:
         """What the facts lead to from what the question names, over the way that fits it best."""
-        answers = read_off(self.question, [fact.edge for fact in self.facts], rules)
+        found = read_off(self.question, [fact.edge for fact in self.facts], rules, guessing=True)
+        answers = tuple(answer.name for answer in found)
         cited = (fact.number for fact in self.facts if not set(answers).isdisjoint(fact.edge.names))
         return EvidenceAnswer(answers=answers, citations=tuple(cited))

@@ -18,7 +18,7 @@ function table(columns, sort, className, holds) {
   return made;
 }
 
-const scroll = (node) => make("div", { className: "scroll", tabIndex: 0, role: "region" }, node);
+const scroll = (node) => make("div", { className: "scroll", tabIndex: 0 }, node);
 
 function drawRanking() {
   const sort = new Sort(data.ranked_by < 0 ? "name" : `metric-${data.ranked_by}`, data.ranked_by >= 0, refresh);
@@ -39,10 +39,10 @@ function rankingNote() {
   const ranks = data.withheld
     ? ["本榜标准答案不公开，故不计名次区间。", "The gold of this board is withheld, so there are no rank intervals."]
     : [`名次区间按 ${name}：与多少系统有显著差异（5%，两两配对检验，Holm 校正）。`,
-      `Rank intervals are under ${name}: how many systems are significantly better and worse (5 %, paired tests of all pairs, Holm).`];
+      `Rank intervals are under ${name}: how many systems are significantly better and worse (5 %, paired tests of all pairs, Holm).`];
   return [
     `百分数；方括号为 95% 置信区间。${ranks[0]}调用、词元、秒与费用为每题平均。* 少于 30 题；§ 所有重抽样结果相同。`,
-    `Per cent, with 95 % intervals in brackets. ${ranks[1]} Calls, tokens, seconds and cost are means per question. * fewer than 30 questions, § all resamples agree.`,
+    `Per cent, with 95 % intervals in brackets. ${ranks[1]} Calls, tokens, seconds and cost are means per question. * fewer than 30 questions, § all resamples agree.`,
   ];
 }
 
@@ -55,6 +55,7 @@ function heat(title, columns, note) {
 }
 
 function drawStrataView() {
+  if (!data.dimensions.length) return [make("p", { className: "note" }, word(["还没有提交。", "There are no entries yet."]))];
   const chosen = view.metric ?? Math.max(0, data.main.indexOf(data.ranked_by));
   const options = data.main.map((metric, at) => say(make("option", { value: at }), data.metrics[metric].name));
   const select = make("select", { id: "metric" }, ...options);
@@ -74,12 +75,12 @@ function drawStrataView() {
 function drawStagesView() {
   const indicators = data.indicators.map((name, at) => heatColumn(`indicator-${at}`, name, (entry) => entry.indicators[at]));
   const losses = data.stages.map((name, at) => heatColumn(`stage-${at}`, name,
-    (entry) => (entry.losses[at] === undefined || entry.losses[at] === null ? null : [entry.losses[at] / 100 / UNIT]),
+    (entry) => (entry.losses[at] === undefined || entry.losses[at] === null ? null : [Math.round(1000 * entry.losses[at])]),
     { worse: !name[1].startsWith("right") }));
   if (!indicators.length && !losses.length) return [make("p", { className: "note" }, word(["没有一份提交记录了各阶段。", "No entry recorded its stages."]))];
   return [
     ...heat(["分阶段指标 %", "Stage indicators, %"], indicators, ["– 表示该系统没有记录这一阶段。", "– means that the system did not record this stage."]),
-    ...heat(["答案失于何处 %", "Where answers were lost, %"], losses, ["每题只归一处，各行合计 100%。", "Every question has one place; a row sums to 100 %."]),
+    ...heat(["答案失于何处 %", "Where answers were lost, %"], losses, ["每题只归一处，各行合计 100%。", "Every question has one place; a row sums to 100 %."]),
   ];
 }
 
@@ -149,7 +150,8 @@ function route() {
     else tab.removeAttribute("aria-current");
   }
   if (Object.hasOwn(VIEWS, known)) refresh();
-  if (focused) document.getElementById(focused)?.focus();
+  if (known === "entry") find("#main").focus({ preventScroll: true });
+  else if (focused) document.getElementById(focused)?.focus();
   if (known === "entry" || (turned && scrollY > 0)) scrollTo(0, 0);
 }
 
@@ -171,7 +173,8 @@ function start() {
   data.entries.sort((a, b) => value(b) - value(a) || collator.compare(a.title, b.title));
   data.entries.forEach((entry, place) => { entry.place = place; });
   fillFilters();
-  find("#filters").addEventListener("input", (event) => { if (event.target.id !== "sort") refresh(); });
+  find("#text").addEventListener("input", refresh);
+  for (const id of ["#model", "#code", "#backbone", "#old"]) find(id).addEventListener("change", refresh);
   find("#filters").addEventListener("submit", (event) => event.preventDefault());
   find("#filters").addEventListener("reset", () => setTimeout(refresh));
   addEventListener("hashchange", route);

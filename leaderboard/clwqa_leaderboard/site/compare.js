@@ -69,7 +69,7 @@ function verdict({ measures, tests }, a, b) {
   const at = measures.findIndex(({ name }) => name[1] === "F1");
   const { delta, holm: p } = tests[at];
   const better = delta > 0 ? a : b;
-  if (p > 0.05) return word(["F1 之差不显著（5%，Holm 校正）。", "The difference in F1 is not significant (5 %, Holm)."]);
+  if (p > 0.05) return word(["F1 之差不显著（5%，Holm 校正）。", "The difference in F1 is not significant (5 %, Holm)."]);
   const by = Math.abs(100 * delta).toFixed(2);
   return word([`${better.title} 的 F1 显著较高，高 ${by} 个百分点。`, `${better.title} has the higher F1 by ${by} points, significantly.`]);
 }
@@ -94,8 +94,8 @@ function strataTable(a, b) {
 }
 
 const COMPARE_NOTE = [
-  `区间：按事实组自助重抽样 ${count(RESAMPLES)} 次；置换检验：整组交换两系统；Holm 校正针对本表各指标。McNemar 检验视各题为独立。`,
-  `Intervals: ${count(RESAMPLES)} bootstrap resamples of fact groups. Permutation: the two systems are swapped on whole fact groups. Holm over the metrics of this table. McNemar takes questions as independent.`,
+  `区间：按事实组自助重抽样 ${count(RESAMPLES)} 次；置换检验：整组交换两系统，${count(SWAPS)} 次；Holm 校正针对本表各指标。McNemar 检验视各题为独立。`,
+  `Intervals: ${count(RESAMPLES)} bootstrap resamples of fact groups. Permutation: the two systems are swapped on whole fact groups, ${count(SWAPS)} times. Holm over the metrics of this table. McNemar takes questions as independent.`,
 ];
 
 function chooser(id, label, chosen, changed) {
@@ -118,7 +118,8 @@ function drawComparison(ids) {
   const swap = make("button", { type: "button", id: "swap" }, word(["互换", "Swap"]));
   swap.addEventListener("click", () => go(b.id, a.id));
   const chosen = make("div", { className: "chosen" }, chooser("compare-a", ["甲", "A"], a, (id) => go(id, b.id)), chooser("compare-b", ["乙", "B"], b, (id) => go(a.id, id)), swap);
-  const result = make("div", { id: "comparison", ariaLive: "polite" }, word(["正在计算……", "Computing …"], { className: "note" }));
+  const result = make("div", { id: "comparison" }, word(["正在计算……", "Computing …"], { className: "note" }));
+  result.setAttribute("aria-live", "polite");
   result.setAttribute("aria-busy", "true");
   const drawn = a === b
     ? Promise.resolve([word(["请选两份不同的提交。", "Choose two different entries."], { className: "note" })])

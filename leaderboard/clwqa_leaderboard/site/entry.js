@@ -35,7 +35,7 @@ function drawStanding(entry, more) {
   if (entry.standing === "reference") notes.push(word(["参照线，不参加排名。", "A reference line; it has no rank."]));
   if (more.manifest.oracle.length) notes.push(word([`部分阶段用了标准答案：${more.manifest.oracle.join("、")}`, `Gold was used for: ${more.manifest.oracle.join(", ")}`]));
   if (entry.rank) notes.push(word([
-    `可能的名次：${entry.rank[0]}–${entry.rank[1]}（5%，Holm 校正）`, `Possible ranks: ${entry.rank[0]}–${entry.rank[1]} (5 %, Holm)`,
+    `可能的名次：${ranks(entry.rank)}（5%，Holm 校正）`, `Possible ranks: ${ranks(entry.rank)} (5 %, Holm)`,
   ]));
   const linked = (text, id) => make("span", {}, word(text), " ", make("a", { href: `#entry/${encodeURIComponent(id)}` }, id));
   if (entry.successor) notes.push(linked(["已被取代：", "Superseded by"], entry.successor));
@@ -63,7 +63,7 @@ function drawMetrics(entry, more) {
   const groups = data.groups.filter(([, , , places]) => places.some((place) => entry.scores[place]));
   const tables = groups.flatMap(([, zh, en, places]) => [make("h3", {}, word([zh, en])), metricRows(entry, places)]);
   const note = word(["细条为 95% 置信区间，按事实组自助重抽样；* 少于 30 题；§ 所有重抽样结果相同。",
-    "The thin bar is the 95 % interval from a bootstrap of fact groups; * fewer than 30 questions, § all resamples agree."]);
+    "The thin bar is the 95 % interval from a bootstrap of fact groups; * fewer than 30 questions, § all resamples agree."]);
   return make("section", { className: "panel" }, ...tables, make("p", { className: "note" }, note), ...drawNotes(more));
 }
 
@@ -156,7 +156,7 @@ function drawStrata(entry, more) {
 
 function drawMiss([id, answers, kind, status, lost], questions) {
   const [text, gold, strata] = questions[id];
-  const mark = make("span", { className: `${kind}-mark`, ariaHidden: "true" }, SIGNS[kind]);
+  const mark = make("span", { className: `${kind}-mark` }, SIGNS[kind]);
   const given = answers.length ? answers.join("；") : word(data.statuses[status] ?? [status, status]);
   const tags = make("p", { className: "tags" }, word(data.verdicts[kind]), ` · ${id}`);
   for (const [, zh, en, places] of data.dimensions) {

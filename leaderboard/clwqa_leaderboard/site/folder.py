@@ -24,7 +24,7 @@ from typing import Any
 from clwqa_bench.onefile import inert_json
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.report.names import count, interval, metric_name, percent
-from clwqa_leaderboard.board import BOARD, Stored, read_board, read_entries
+from clwqa_leaderboard.board import ADD, BOARD, Stored, read_board, read_entries
 from clwqa_leaderboard.entry import Board, Entry
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.site.values import (
@@ -36,7 +36,7 @@ from clwqa_leaderboard.site.values import (
 )
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "tables.js", "tests.js", "compare.js", "entry.js", "board.js")
+SCRIPTS = ("page.js", "tables.js", "paired.js", "compare.js", "entry.js", "board.js")
 """In the order in which they are read: classic scripts, since a page on a disk may not load modules."""
 DATA = "data.js"
 MARK = "clwqa-board-site"  # in the index of every site: only such a folder is ever replaced
@@ -57,15 +57,18 @@ class Opened:
 
     @classmethod
     def read(cls, folder: Path) -> Opened:
-        """Raises SubmissionError unless the folder is a board, and every entry lies where its id says."""
+        """Raises SubmissionError unless the folder is a board and every entry is one of it, where its id says."""
         board, stored = read_board(folder), tuple(read_entries(folder))
         for key, path in ((board.key, folder), *((one.entry.id, one.folder) for one in stored)):
             if key != path.resolve().name or not SAFE.fullmatch(key):
                 raise SubmissionError(
                     f"the folder of {key} has another name",
-                    fix="take the folder as `clwqa-bench leaderboard add` makes it",
+                    fix=ADD,
                     file=path,
                 )
+        for one in stored:
+            if not _fits(one, board):
+                raise SubmissionError("not an entry of this board", fix=ADD, file=one.folder)
         return cls(board, stored)
 
     @property
@@ -77,6 +80,14 @@ class Opened:
         """Entries that are ranked, the best first."""
         found = [entry for entry in self.entries if entry.standing == "ranked"]
         return sorted(found, key=lambda entry: -_value(entry))
+
+
+def _fits(stored: Stored, board: Board) -> bool:
+    """Whether an entry is of this board, and tells as many outcomes as questions were asked."""
+    entry, told = stored.entry, stored.outcomes
+    asked = board.questions if entry.standing == "ranked" else entry.questions
+    lengths = {len(told.marks), *(() if board.withheld else (len(told.right), len(told.items)))}
+    return entry.board == board.key and {entry.questions} == lengths == {asked}
 
 
 def find_boards(submissions: Path) -> list[Path]:
@@ -94,6 +105,7 @@ def write_site(boards: Sequence[Opened], out: Path, bundles: str = "") -> int:
     Raises SubmissionError if the folder holds anything that is not such a site.
     """
     check_target(out)
+    out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as partial:
         made = Path(partial) / "new"

@@ -119,12 +119,14 @@ function spread([, low, high]) {
   return low === high ? "§" : `[${share(low)}, ${share(high)}]`;
 }
 
-/** Three figures at least, and no more digits than that after the point. */
+/** A quantity with three figures, or all those before the point. */
 function figures(value) {
-  if (value === 0) return "0";
   if (value >= 100) return count(Math.round(value));
-  return value < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  return value > 0 && value < 0.001 ? "<0.001" : String(Number(value.toPrecision(3)));
 }
+
+/** The ranks that an entry may have: "2", or "2–5". */
+const ranks = ([best, worst]) => (best === worst ? String(best) : `${best}–${worst}`);
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -67,7 +67,7 @@ function rankingColumns(sample) {
   const place = sample
     ? { key: "size", name: ["抽样", "Sample"], value: (entry) => entry.questions, draw: (n) => [`${count(n)} / ${count(data.questions)}`] }
     : { key: "rank", name: ["名次", "Rank"], title: data.metrics[data.ranked_by]?.canonical, up: true,
-      value: (entry) => entry.rank?.[0] ?? null, draw: (value, { rank: [best, worst] }) => [best === worst ? `${best}` : `${best}–${worst}`] };
+      value: (entry) => entry.rank?.[0] ?? null, draw: (value, entry) => [ranks(entry.rank)] };
   return [
     place,
     NAME,

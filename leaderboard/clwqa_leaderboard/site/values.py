@@ -29,6 +29,7 @@ from clwqa_bench.report.names import (
     metric_groups,
     metric_name,
     notes_of,
+    percent,
     stage_name,
     stratum_name,
 )
@@ -41,6 +42,7 @@ from clwqa_leaderboard.site.names import DISCLOSED, INDICATORS, indicator_name
 from clwqa_leaderboard.site.ranks import ranks
 
 UNIT = 1e-5
+HALF = 50  # units: half of the last digit shown
 CONFIG = 4_000  # characters of a configuration that a page shows; the bundle has all of it
 COSTS = ("calls", "cached", "tokens_in", "tokens_out", "seconds", "cost")
 MAIN = main_metric(map(str, METRICS))
@@ -67,7 +69,7 @@ class Layout:
         present = {metric for entry in entries for metric in entry.scores}
         strata = sorted({s for entry in entries for numbers in entry.scores.values() for s in numbers})
         profiles = [entry.profile for entry in entries if entry.profile]
-        found = {name: profile.labels[name] for profile in profiles for name in profile.indicators}
+        found = {name: profile.labels.get(name, name) for profile in profiles for name in profile.indicators}
         stages = dict.fromkeys(loss.stage for profile in profiles for loss in profile.waterfall)
         metrics = tuple(m for m in map(str, METRICS) if m in present)
         return cls(
@@ -137,12 +139,15 @@ def board_values(board: Board, stored: Sequence[Stored], bundles: str, ontology:
 
 
 def superseded(entries: Iterable[Entry]) -> dict[str, str]:
-    """Entries that a newer one replaces, by id; only the authors of a system can replace it."""
+    """Entries that a newer one replaces, by id: one of the same system and authors, and signed by the same if the old
+    one was signed.  Whatever else claims to replace an entry does not."""
     known = {entry.id: entry for entry in entries}
     found: dict[str, str] = {}
     for entry in known.values():
         old = known.get(entry.disclosure.supersedes)
-        if old and old.id != entry.id and _whose(old) == _whose(entry):
+        if old is None or old.id == entry.id or _whose(old) != _whose(entry):
+            continue
+        if old.signed_by in ("", entry.signed_by):
             found[old.id] = entry.id
     return found
 
@@ -213,21 +218,26 @@ def _row(entry: Entry, layout: Layout, successor: str | None, possible: RankInte
 def _cell(entry: Entry, number: Number | None) -> list[int | None] | None:
     if number is None:
         return None
-    found = [_share(number), _units(number.low), _units(number.high)]
+    found = [_share(number), units_of(number.low), units_of(number.high)]
     return found if number.n == entry.questions else [*found, number.n]
 
 
 def _share(number: Number | None) -> int | None:
-    return None if number is None else _units(number.value)
+    return None if number is None else units_of(number.value)
 
 
-def _units(value: float | None) -> int | None:
-    """A share in units; what is neither nothing nor everything stays so."""
+def units_of(value: float | None) -> int | None:
+    """A share in units, so that the page writes it as `percent` does: what is neither nothing nor everything stays
+    so, and half of the last digit becomes a little less or more."""
     if value is None:
         return None
     units = round(value / UNIT)
     if 0 < value < 1:
         units = min(max(units, 1), round(1 / UNIT) - 1)
+    if units % HALF == 0 and units // HALF % 2:
+        shown = percent(value)
+        less = shown.startswith("<") or (not shown.startswith(">") and float(shown) < 100 * value)
+        units += -1 if less else 1
     return units
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
 from clwqa_baselines.byokg_rag.graph import Relations
-from clwqa_baselines.byokg_rag.routes import Offered, routes, standing
+from clwqa_baselines.byokg_rag.routes import routes, standing
 from clwqa_baselines.byokg_rag.tasks import ChooseNext, Generate, Line, LinkToGraph, SelectRelations
-from clwqa_baselines.fitting import Reached, fitting, may_be, reached
+from clwqa_baselines.rules.ways import Offer
 from clwqa_bench.kg.memory import MemoryGraph
-from clwqa_bench.kg.protocol import Path
-from clwqa_bench.linking.linker import Linked, LinkedAnchor
-from clwqa_bench.llm.rules import relevance
 from tests.baselines import culture
+from tests.baselines.rules.reader import found, out, rules
 
 
 @pytest.fixture(scope="module")
@@ -24,92 +18,9 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
     return culture.graph(tmp_path_factory.mktemp("culture"))
 
 
-@dataclass(eq=False)
-class Reader:
-    """A linker that sees these anchors and target, and prefers ways over what the question says; shorter ones first."""
-
-    target: str
-    anchors: tuple[LinkedAnchor, ...]
-    ontology = culture.ONTOLOGY
-
-    def link(self, question: str) -> Linked:
-        return Linked(self.anchors, self.target, question)
-
-    def scores(self, question: str, ways: Sequence[Any]) -> list[float]:
-        return [sum(step[0] in question for step in way) - 0.6 * len(way) for way in ways]
-
-
-@dataclass
-class Double:
-    reader: Reader
-
-    def linker(self) -> Any:
-        return self.reader
-
-    def relevance(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:
-        return relevance(question, texts)
-
-
-def rules(target: str = "Person", **anchors: str) -> Double:
-    """Anchors by id, each with its element."""
-    found = tuple(LinkedAnchor(mention, (mention,), element) for mention, element in anchors.items())
-    return Double(Reader(target, found))
-
-
-def offered(kg: MemoryGraph, inverse: bool = False) -> tuple[Offered, ...]:
+def offered(kg: MemoryGraph, inverse: bool = False) -> tuple[Offer, ...]:
     moves = Relations(kg, kg.ontology, inverse).moves
-    return tuple(Offered(label=label, relation=m.relation, sense=m.sense) for label, m in moves.items())
-
-
-def found(kg: MemoryGraph, *walks: Path) -> tuple[Reached, ...]:
-    return tuple(reached(walk, kg, kg.label) for walk in walks)
-
-
-def out(nodes: str, relations: str) -> Path:
-    steps = tuple(relations.split())
-    return Path(tuple(nodes.split()), steps, tuple("out" for _ in steps))
-
-
-BY = out("五蠹 韩非子 韩非", "partOf by"), out("五蠹 韩非子 王先慎", "partOf by")
-PART = out("五蠹 韩非子", "partOf")
-
-
-def test_what_fits_is_all_that_the_best_way_leads_to(kg: MemoryGraph) -> None:
-    asked = "五蠹 partOf by？"
-    assert fitting(asked, found(kg, PART, *BY), rules(五蠹="Unit")) == ("韩非", "王先慎")
-    assert fitting(asked, found(kg, PART, *BY), rules("Work", 五蠹="Unit")) == ("韩非子",)
-    assert fitting(asked, found(kg, PART, *BY), rules("Quotation", 五蠹="Unit")) == ()
-    assert fitting(asked, (), rules(五蠹="Unit")) == ()
-
-
-def test_ways_from_what_is_named_count_first_and_what_is_shared_before_the_rest(kg: MemoryGraph) -> None:
-    other = out("庄子集解 王先慎", "by")
-    asked = "五蠹 partOf by"
-    assert fitting(asked, found(kg, *BY, other), rules(庄子集解="Work")) == ("王先慎",)
-    both = rules(五蠹="Unit", 庄子集解="Work")
-    assert fitting(asked, found(kg, *BY, other), both) == ("王先慎",)
-    apart = out("吕氏春秋 吕不韦", "by")
-    assert fitting(asked, found(kg, *BY, apart), rules(五蠹="Unit", 吕氏春秋="Work")) == ("韩非", "王先慎")
-
-
-def test_what_is_named_is_no_answer(kg: MemoryGraph) -> None:
-    like = found(kg, out("守株待兔 刻舟求剑", "like"), out("守株待兔 守株缘木", "like"))
-    both = rules("Word", 守株待兔="Idiom", 刻舟求剑="Idiom")
-    assert fitting("like", like, both) == ("守株缘木",)
-
-
-@pytest.mark.parametrize(
-    ("type_", "target", "may"),
-    [
-        ("Idiom", "Word", True),
-        ("Word", "Idiom", True),
-        ("Work", "Word", False),
-        ("", "Word", True),
-        ("Work", "?", True),
-    ],
-)
-def test_types_that_are_not_known_fit_anything(type_: str, target: str, may: bool) -> None:
-    assert may_be(type_, target, culture.ONTOLOGY) is may
+    return tuple(Offer(label=label, relation=m.relation, sense=m.sense) for label, m in moves.items())
 
 
 def test_routes_lead_from_the_anchor_to_the_target_over_what_is_offered(kg: MemoryGraph) -> None:

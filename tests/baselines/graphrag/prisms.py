@@ -22,7 +22,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.tasks import Task
 from clwqa_bench.systems import Resources
 from tests.baselines.culture import Double
-from tests.baselines.tog.worlds import world
+from tests.baselines.worlds import world
 
 TRIANGLES = [("1", "2"), ("2", "3"), ("1", "3"), ("4", "5"), ("5", "6"), ("4", "6")]
 CORNERS = [("1", "4"), ("2", "5"), ("3", "6")]

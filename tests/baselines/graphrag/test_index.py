@@ -19,7 +19,7 @@ from clwqa_baselines.graphrag.writing import LOG, UnfinishedIndex
 from clwqa_bench.llm.protocol import Reply
 from tests.baselines.culture import Double
 from tests.baselines.graphrag.prisms import SMALL, about, index, prisms, resources, written
-from tests.baselines.tog.worlds import world
+from tests.baselines.worlds import world
 
 
 @pytest.fixture

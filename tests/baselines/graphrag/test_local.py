@@ -12,7 +12,7 @@ from clwqa_baselines.graphrag.index import Index
 from clwqa_baselines.graphrag.local import Local, Selection
 from tests.baselines.culture import graph
 from tests.baselines.graphrag.prisms import SMALL, index, resources
-from tests.baselines.tog.worlds import world
+from tests.baselines.worlds import world
 
 
 @pytest.fixture(scope="module")

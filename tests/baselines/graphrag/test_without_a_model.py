@@ -99,6 +99,14 @@ def test_every_mode_reads_the_answer_off_what_it_is_shown(resources: Resources, 
     assert stages(found)[-3:] == ["retrieve", "answer", "adapt"]
 
 
+def test_what_relevant_reports_refer_to_is_retrieved(resources: Resources) -> None:
+    """Also what no point refers to, and so is no evidence."""
+    found = ask(resources, CHAPTER, mode="dynamic")
+    (relevant,) = [event for event in found.trace if event.op == "relevant"]
+    assert relevant.stage == "retrieve"
+    assert set(relevant.triples) >= {piece.triple for piece in found.evidence.triples} > set()
+
+
 @pytest.mark.parametrize(("mode", "bound"), [("local", 1), ("report-retrieval", 1), ("global", 2)])
 def test_calls_are_bounded(resources: Resources, mode: Any, bound: int) -> None:
     assert calls(ask(resources, CHAPTER, mode=mode)) == bound  # all reports of the tiny graph are one batch

@@ -239,10 +239,23 @@ def test_sentences_that_fail_leave_the_evidence_as_it_is(kg: MemoryGraph) -> Non
 
 def test_what_no_sentence_was_made_of_is_not_told(kg: MemoryGraph) -> None:
     llm = reads("守株待兔", verbalise=Sentences(sentences=(Sentence(number=2, text="只有这句"),)))
-    ask(mindmap(), QUESTION, kg, llm)
+    found = ask(mindmap(), QUESTION, kg, llm)
     answer = llm.asked[-1]
     assert isinstance(answer, AnswerWithMindMap)
     assert [(piece.number, piece.text) for piece in answer.neighbours] == [(2, "只有这句")]
+    told = tuple(piece.triple for piece in found.evidence.triples)
+    assert {(t.relation, t.tail) for t in told} == {("like", "刻舟求剑"), ("like", "守株缘木")}
+    assert [event.triples for event in found.trace if event.stage == "prune"][-1] == told
+
+
+def test_a_piece_that_was_not_told_cannot_be_cited(kg: MemoryGraph) -> None:
+    only = Sentences(sentences=(Sentence(number=2, text="只有这句"),))
+    found = ask(mindmap(), QUESTION, kg, reads("守株待兔", inference="[N1] [N2]", verbalise=only))
+    assert [(cited.evidence_id, cited.ok) for cited in found.citations] == [
+        ("n1.1", False),
+        ("n2.1", True),
+        ("n2.2", True),
+    ]
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

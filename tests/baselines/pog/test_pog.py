@@ -36,7 +36,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import AnswerClosedBook, ClosedBookAnswer, Task
 from tests.baselines.culture import Double, ask, graph
-from tests.baselines.tog.worlds import replies, world
+from tests.baselines.worlds import replies, world
 
 QUESTION = "“守株待兔”所出的书是谁写的？"
 PICKED = {"守株待兔": ("from", "like"), "五蠹": ("partOf",), "守株缘木": ("from",), "韩非子": ("by",)}

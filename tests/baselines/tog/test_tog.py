@@ -28,7 +28,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import AnswerClosedBook, ClosedBookAnswer, Task
 from tests.baselines.culture import Double, ask, graph
-from tests.baselines.tog.worlds import RELATIONS, replies, world
+from tests.baselines.worlds import RELATIONS, replies, world
 
 QUESTION = "“守株待兔”所出的书是谁写的？"
 RELATION_SCORES = {

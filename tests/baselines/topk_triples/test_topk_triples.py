@@ -14,6 +14,7 @@ from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import AnswerClosedBook, ClosedBookAnswer, EvidenceAnswer, Task, render
 from clwqa_bench.predictions import Citation, PredictedAnswer, Prediction, TraceEvent
+from clwqa_bench.systems import SettingError
 from tests.baselines import culture
 from tests.baselines.culture import PASSAGE, Double, ask
 
@@ -89,6 +90,11 @@ def test_global_looks_at_all_triples_and_needs_no_link(retriever: str, kg: Memor
         (),
         ["retrieve", "rank", "answer", "adapt"],
     )
+
+
+def test_gold_anchors_are_of_no_use_where_nothing_is_linked(kg: MemoryGraph) -> None:
+    with pytest.raises(SettingError, match="scope=global"):
+        ask(topk(scope="global"), QUESTION, kg, answers("五蠹"), oracle=("anchors",))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from clwqa_bench.metrics import Metric
 from clwqa_bench.predictions import DatasetRef, RunManifest
-from clwqa_bench.stats import Sample, closed_form_interval
 from clwqa_leaderboard.board import BOARD, BUNDLE, ENTRY, OUTCOMES, Stored, as_json
 from clwqa_leaderboard.disclosure import Disclosure
 from clwqa_leaderboard.entry import Board, Cost, Entry, Loss, Miss, Number, Outcomes, Profile, columns
@@ -185,13 +184,7 @@ class MadeUp:
         for row in range(len(values)):
             for stratum in self.strata[row]:
                 rows.setdefault(stratum, []).append(row)
-        reduce = (
-            metric.reduce if values.shape[1] == 2 or metric.agg != "micro" else lambda means: means[..., 0]
-        )
-        return {
-            stratum: _number(Sample(values[chosen], self.groups[chosen], reduce))
-            for stratum, chosen in rows.items()
-        }
+        return {stratum: _number(values[chosen], metric) for stratum, chosen in rows.items()}
 
     def cost(self) -> Cost:
         calls = float(self.rng.choice([0, 1, 3.4, 12.7]))
@@ -265,12 +258,10 @@ def many(number: int, questions: int, seed: int = 7) -> MadeUp:
     return made
 
 
-def _number(sample: Sample) -> Number:
-    interval = closed_form_interval(sample)
-    low, high = interval or (None, None)
-    return Number(
-        value=sample.estimate,
-        n=len(sample.columns),
-        low=None if low is None else max(0.0, low),
-        high=None if high is None else min(1.0, high),
-    )
+def _number(values: NDArray[np.float64], metric: Metric) -> Number:
+    """A number with an interval that is about as wide as the real one."""
+    single = values.shape[1] == 1
+    mean = float(values.mean() if single else metric.reduce(values.mean(axis=0)))
+    each = values[:, 0] if single else metric.reduce(values)
+    margin = 1.96 * float(each.std()) / len(values) ** 0.5
+    return Number(value=mean, n=len(values), low=max(0.0, mean - margin), high=min(1.0, mean + margin))

@@ -7,19 +7,32 @@ import json
 import re
 import zlib
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clwqa_bench import cli as program
 from clwqa_bench.registry import Registry
+from clwqa_bench.report.names import percent
 from clwqa_bench.stats import RankInterval
+from clwqa_leaderboard.board import Stored
 from clwqa_leaderboard.entry import Outcomes
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.site.folder import Opened, write_site
-from clwqa_leaderboard.site.values import Layout, packed, packed_outcomes, rank_intervals, superseded
+from clwqa_leaderboard.site.values import (
+    UNIT,
+    Layout,
+    packed,
+    packed_outcomes,
+    rank_intervals,
+    superseded,
+    units_of,
+)
 from tests.conftest import Result
 from tests.leaderboard.site.made_up import MadeUp
 
@@ -63,6 +76,15 @@ def test_a_row_of_the_table(tmp_path: Path) -> None:
     assert [dimension for dimension, *_ in data["dimensions"]] == ["hops", "category", "operation"]
 
 
+@given(st.fractions(0, 1, max_denominator=4_000))
+def test_the_page_writes_a_share_as_the_terminal_does(fraction: Fraction) -> None:
+    """No half of the last digit is left to be rounded, which Python and browsers do differently."""
+    units = units_of(float(fraction))
+    assert units is not None
+    assert units % 100 != 50
+    assert percent(units * UNIT) == percent(float(fraction))
+
+
 @pytest.mark.parametrize("numbers", [[], [0, 1, 255], [7, 256, 65_535], [65_536]])
 def test_numbers_are_packed_in_as_few_bytes_as_the_largest_needs(numbers: list[int]) -> None:
     assert unpacked(packed(numbers)) == numbers
@@ -95,6 +117,8 @@ def test_only_its_authors_replace_a_system() -> None:
     made.entry("rival", said={"supersedes": new.id})
     made.entry("demo", said={"supersedes": new.id, "authors": "Somebody Else"})
     made.entry("demo", said={"supersedes": "demo@000000000000"})
+    signed = made.entry("other", signed_by="a@example.org")
+    made.entry("other", said={"supersedes": signed.id})
     assert superseded([one.entry for one in made.stored]) == {old.id: new.id}
 
 
@@ -102,7 +126,7 @@ def test_a_withheld_board_has_scores_and_tells_nothing_of_single_questions(tmp_p
     made = MadeUp(40)
     made.entry("demo", misses=())
     marks = Outcomes(first=(), right=(), items=(), marks=(1,) * 40)
-    made.stored = [type(made.stored[0])(made.stored[0].folder, made.stored[0].entry, marks)]
+    made.stored = [Stored(made.stored[0].folder, made.stored[0].entry, marks)]
     made.board = made.board.model_copy(update={"withheld": True, "golds": (), "groups": ()})
     site = site_of(made, tmp_path)
     [row] = data_of(site / "data.js")["entries"]
@@ -193,6 +217,25 @@ def test_an_entry_that_lies_elsewhere_than_its_id_says(tmp_path: Path) -> None:
     (board / entry.id).rename(board / "other@000000000000")
     with pytest.raises(SubmissionError, match="another name"):
         Opened.read(board)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"board": "another"},
+        {"questions": 19},
+        {"outcomes": Outcomes(first=(), right=(1,), items=(1,), marks=(1,))},
+    ],
+    ids=["of another board", "asked less than it is ranked for", "outcomes of other questions"],
+)
+def test_an_entry_that_does_not_fit_its_board(tmp_path: Path, changes: dict[str, Any]) -> None:
+    made = MadeUp(20)
+    made.entry("demo")
+    [stored] = made.stored
+    outcomes = changes.pop("outcomes", stored.outcomes)
+    made.stored = [Stored(stored.folder, stored.entry.model_copy(update=changes), outcomes)]
+    with pytest.raises(SubmissionError, match="not an entry of this board"):
+        Opened.read(made.write(tmp_path))
 
 
 # ---------------------------------------------------------------------- the command

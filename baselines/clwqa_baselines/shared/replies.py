@@ -1,0 +1,31 @@
+"""What becomes of a question when the model fails on a call that the system cannot do without."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from clwqa_bench.llm.protocol import Reply, ReplyStatus
+from clwqa_bench.predictions import Flag, Prediction
+
+FLAGS: Final[dict[ReplyStatus, tuple[Flag, ...]]] = {
+    "unparsed": ("parse_error",),
+    "error": ("llm_error",),
+    "timeout": ("llm_error",),
+}
+
+
+def failed(id: str, reply: Reply[Any], **fields: Any) -> Prediction:
+    """A prediction with the status of the reply, its text and what went wrong; `fields` are kept as they are."""
+    status = "error" if reply.status == "ok" else reply.status
+    flags = (*fields.pop("flags", ()), *FLAGS.get(status, ()))
+    return Prediction(
+        id=id, status=status, raw_answer=reply.raw or None, error=reply.error, flags=flags, **fields
+    )
+
+
+class Ended(Exception):
+    """A call ended the question: the budget of the run is used up, or the system cannot do without the reply."""
+
+    def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__(reply.error or reply.status)
+        self.reply = reply

@@ -1,0 +1,260 @@
+"""From native output to answers: each tier by example, and how well the tiers do on labelled outputs.
+
+`pytest tests/baselines/shared/test_adapter.py -k labelled -s` prints precision and recall.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from clwqa_baselines.shared.adapter import Adapted, Adapter
+from clwqa_baselines.shared.names import Reader
+from clwqa_baselines.shared.wrappers import Section, Unwrapped, answer_field, braces, outputs
+from clwqa_bench.kg.build import write_index
+from clwqa_bench.kg.memory import MemoryGraph
+from clwqa_bench.linking import Gazetteer
+from clwqa_bench.llm.protocol import Reply, ReplyStatus
+from clwqa_bench.llm.tasks import Answers, ExtractAnswers
+from clwqa_bench.predictions import Evidence, EvidenceText, EvidenceTriple, PredictedAnswer
+from clwqa_bench.records import TripleRef
+from clwqa_bench.systems import Context
+from clwqa_bench.text import comparison_key
+from tests.baselines.culture import Double
+from tests.tiny_dataset import entity
+
+HERE = Path(__file__).parent
+NAMES = {
+    "Book": "韩非子 史记 吕氏春秋 战国策 庄子 汉书 论语 孟子 世说新语 三国志 左传 风，花、雪；月集",
+    "Novel": "红楼梦 水浒传",
+    "Chapter": "韩非子·五蠹 史记·项羽本纪 吕氏春秋·察今 庄子·齐物论",
+    "Person": "韩非 司马迁 吕不韦 刘向 庄周 班固 孟轲 刘义庆 陈寿 左丘明 曹雪芹 施耐庵 王先慎 项羽 勾践",
+    "Dynasty": "战国 春秋 西汉 东汉 南朝宋 清 明",
+    "Idiom": "守株待兔 买椟还珠 四面楚歌 破釜沉舟 刻舟求剑 画蛇添足 朝三暮四 卧薪尝胆",
+    "Word": "叶公好龙 滥竽充数 庖丁解牛 井底之蛙",
+}
+EXPLANATION = "比喻死守经验，不知变通；也指坐等。"
+QUESTION = "“守株待兔”所出的书是谁写的？"
+
+
+@pytest.fixture(scope="module")
+def kg(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
+    """Names that labelled outputs speak of; 庄子 is a book and what 庄周 is called too; two pieces are called 序."""
+    rows = [entity(f"{kind}:{name}", kind) for kind, names in NAMES.items() for name in names.split()]
+    rows += [entity("Piece:序一", "Piece", "序"), entity("Piece:序二", "Piece", "序")]
+    rows += [entity("expl:1", "Explanation", "比喻死守经验…", text=EXPLANATION)]
+    rows = [{**row, "aliases": ["庄子"] if row["id"] == "Person:庄周" else []} for row in rows]
+    folder = tmp_path_factory.mktemp("names")
+    triples = [("Book:韩非子", "authoredBy", "Person:韩非")]
+    edges = [{"head": h, "relation": r, "tail": t} for h, r, t in triples]
+    write_index(pa.Table.from_pylist(rows), pa.Table.from_pylist(edges), folder)
+    return MemoryGraph.open(folder)
+
+
+def extracts(*answers: str) -> Double:
+    return Double(lambda task: Answers(answers=answers))
+
+
+def adapted(
+    kg: MemoryGraph,
+    text: str,
+    llm: Double | None = None,
+    unwrap: Callable[[str], Unwrapped] | None = None,
+    question: str = QUESTION,
+    **how: Any,
+) -> Adapted:
+    ctx = Context(kg=kg, rng=np.random.default_rng(0), llm=llm or extracts())
+    found = asyncio.run(Adapter(kg, Reader(None, Gazetteer(kg)), unwrap).adapt(question, text, ctx, **how))
+    (event,) = ctx.trace.events
+    assert (event.stage, event.op) == ("adapt", found.tier or "")
+    return found
+
+
+def texts(found: Adapted) -> list[str]:
+    return [answer.text for answer in found.answers]
+
+
+# ---------------------------------------------------------------------- tiers
+
+
+def test_a_native_list_is_taken_as_it_is_each_answer_once(kg: MemoryGraph) -> None:
+    found = adapted(kg, "", listed=["《韩非子》", "韩非子", "某书、又一书", " "])
+    assert found.tier == "list"
+    assert found.answers == (
+        PredictedAnswer(text="《韩非子》", entity_id="Book:韩非子", source="parametric"),
+        PredictedAnswer(text="某书、又一书", source="parametric"),
+    )
+    assert found.fields["status"] == "ok"
+
+
+def test_a_list_of_not_knowing_is_final(kg: MemoryGraph) -> None:
+    found = adapted(kg, "作者是韩非。", listed=["无法确定"])
+    assert (found.tier, found.answers, found.fields["status"]) == ("list", (), "empty")
+
+
+def test_an_empty_list_leaves_it_to_the_text(kg: MemoryGraph) -> None:
+    assert texts(adapted(kg, "作者是韩非。", extracts("韩非"), listed=[])) == ["韩非"]
+    assert adapted(kg, "", listed=[]) == Adapted()
+
+
+@pytest.mark.parametrize(
+    ("unwrap", "text", "inside"),
+    [
+        (braces, "{Yes}. 由三元组可知，作者是 {韩非}。", "韩非"),
+        (braces, "｛是｝……｛韩非、王先慎｝", "韩非、王先慎"),
+        (braces, "首先……所以答案是{韩非}。", "韩非"),
+        (braces, "{No}. 证据不足。", ""),
+        (braces, "{Yes}. 作者是韩非。", None),
+        (braces, "作者是韩非。", None),
+        (answer_field, '{"A": {"Sufficient": "Yes", "Answer": "韩非"}, "R": "……"}', "韩非"),
+        (answer_field, '```json\n{"Answer": ["韩非", "王先慎"]}\n```', ("韩非", "王先慎")),
+        (answer_field, '{"A": {"Sufficient": "No", "Answer": null}}', ""),
+        (answer_field, '{"A": {"Sufficient": "Yes", "Answer": "韩非"', "韩非"),
+        (answer_field, "{'A': {'Answer': ['韩非', '王先慎'],}}", ("韩非", "王先慎")),
+        (answer_field, "作者是韩非。", None),
+        (outputs, "Output 1: 作者是韩非。\nOutput 2: 守株待兔->出自->韩非子", Section("作者是韩非。")),
+        (outputs, "**输出1**：作者是韩非。\n**输出2**：……", Section("作者是韩非。")),
+        (outputs, "作者是韩非。", None),
+    ],
+)
+def test_wrappers(unwrap: Callable[[str], Unwrapped], text: str, inside: Unwrapped) -> None:
+    assert unwrap(text) == inside
+
+
+def test_what_declines_inside_a_wrapper_is_final(kg: MemoryGraph) -> None:
+    llm = extracts("韩非")
+    found = adapted(kg, "{Yes} 韩非也许是作者 {无法确定}", llm, braces)
+    assert (found.tier, found.answers, llm.asked) == ("wrapper", (), [])
+
+
+def test_without_the_wrapper_the_model_extracts(kg: MemoryGraph) -> None:
+    llm = extracts("韩非", "老子")  # the second does not stand there
+    found = adapted(kg, "作者是韩非[1]。", llm, braces)
+    assert llm.asked == [ExtractAnswers(question=QUESTION, text="作者是韩非。")]
+    assert (found.tier, texts(found)) == ("extractor", ["韩非"])
+    assert found.answers[0].source == "adapter"
+
+
+def test_an_extractor_that_finds_none_is_believed(kg: MemoryGraph) -> None:
+    found = adapted(kg, "韩非或王先慎，说不准。", extracts())
+    assert (found.tier, found.answers) == ("extractor", ())
+
+
+def test_an_extractor_that_makes_things_up_is_not(kg: MemoryGraph) -> None:
+    found = adapted(kg, "韩非。", extracts("老子"))
+    assert (found.tier, texts(found)) == ("dictionary", ["韩非"])
+
+
+@pytest.mark.parametrize(("status", "flags"), [("timeout", ("llm_error",)), ("unparsed", ("parse_error",))])
+def test_a_failed_extractor_leaves_it_to_the_dictionary(
+    status: ReplyStatus, flags: tuple[str, ...], kg: MemoryGraph
+) -> None:
+    found = adapted(kg, "作者是韩非，不能确定是不是王先慎。", Double(lambda task: Reply(status)))
+    assert (found.tier, texts(found), found.flags) == ("dictionary", ["韩非"], flags)
+
+
+def test_the_dictionary_leaves_out_what_the_question_says_and_other_types(kg: MemoryGraph) -> None:
+    text = "守株待兔出自韩非子，作者韩非是战国人。"
+    assert texts(adapted(kg, text, extract=False)) == ["韩非子", "韩非", "战国"]
+    assert texts(adapted(kg, text, extract=False, answer_type="Person")) == ["韩非"]
+
+
+def test_no_text_no_answer(kg: MemoryGraph) -> None:
+    assert adapted(kg, " [1] ") == Adapted()
+
+
+# ---------------------------------------------------------------------- names
+
+
+def test_an_ambiguous_name_is_what_was_shown(kg: MemoryGraph) -> None:
+    piece = EvidenceText(id="p1", text="……", entity_id="Piece:序二")
+    (answer,) = adapted(kg, "", listed=["序"], evidence=Evidence(texts=(piece,))).answers
+    assert answer == PredictedAnswer(text="序", entity_id="Piece:序二", support=("p1",))
+    assert adapted(kg, "", listed=["序"]).answers[0].entity_id is None
+
+
+def test_an_ambiguous_name_is_of_the_type_asked_for(kg: MemoryGraph) -> None:
+    assert adapted(kg, "", listed=["庄子"]).answers[0].entity_id is None
+    assert adapted(kg, "", listed=["庄子"], answer_type="Person").answers[0].entity_id == "Person:庄周"
+
+
+def test_a_passage_is_found_by_its_text_among_what_was_shown(kg: MemoryGraph) -> None:
+    triple = TripleRef(head="Idiom:守株待兔", relation="hasExplanation", tail="expl:1")
+    evidence = Evidence(triples=(EvidenceTriple(id="t1", triple=triple),))
+    (answer,) = adapted(kg, f"{{{EXPLANATION}}}", unwrap=braces, evidence=evidence).answers
+    assert (answer.entity_id, answer.support) == ("expl:1", ("t1",))
+
+
+# ---------------------------------------------------------------------- labelled outputs
+
+
+def rows(file: str) -> list[list[str]]:
+    lines = (HERE / file).read_text(encoding="utf-8").splitlines()[1:]
+    return [line.replace("\\n", "\n").split("\t") for line in lines]
+
+
+def figures(found: Sequence[tuple[list[str], str]], what: str) -> tuple[float, float]:
+    """Precision and recall over all answers of all outputs, printed."""
+    right = given = wanted = 0
+    for texts, labels in found:
+        keys, golds = set(map(comparison_key, texts)), {comparison_key(x) for x in labels.split(" / ") if x}
+        right, given, wanted = right + len(keys & golds), given + len(keys), wanted + len(golds)
+    print(f"{what}: {len(found)} outputs, precision {right / given:.3f}, recall {right / wanted:.3f}")
+    return right / given, right / wanted
+
+
+@pytest.mark.parametrize(
+    ("wrap", "unwrap"),
+    [
+        ("{{Yes}}. 由所给三元组可以回答。答案：{{{0}}}。".format, braces),
+        (
+            lambda text: json.dumps({"A": {"Sufficient": "Yes", "Answer": text}}, ensure_ascii=False),
+            answer_field,
+        ),
+    ],
+)
+def test_labelled_wrapped_strings(
+    wrap: Callable[[str], str], unwrap: Callable[[str], Unwrapped], kg: MemoryGraph
+) -> None:
+    pairs = rows("adapter_wrapped.tsv")
+    assert len(pairs) >= 100
+    found = [(texts(adapted(kg, wrap(text), unwrap=unwrap, extract=False)), labels) for text, labels in pairs]
+    precision, recall = figures(found, f"wrapped, {unwrap.__name__}")
+    assert precision > 0.95
+    assert recall > 0.95
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("unwrap", [None, outputs])
+def test_labelled_prose_by_dictionary(
+    typed: bool, unwrap: Callable[[str], Unwrapped] | None, kg: MemoryGraph
+) -> None:
+    """What is left if the extractor fails: the worst case of GraphRAG's and MindMap's prose."""
+    labelled = rows("adapter_prose.tsv")
+    assert len(labelled) >= 100
+    found = []
+    for question, element, text, labels in labelled:
+        prose = f"Output 1: {text}\nOutput 2: 守株待兔->出自->吕氏春秋->作者->刘义庆" if unwrap else text
+        got = adapted(
+            kg, prose, unwrap=unwrap, question=question, extract=False, answer_type=element if typed else None
+        )
+        found.append((texts(got), labels))
+    precision, recall = figures(found, f"prose, {'typed' if typed else 'any type'}")
+    assert precision > (0.9 if typed else 0.65)
+    assert recall > 0.95
+
+
+def test_labelled_prose_by_a_perfect_extractor(kg: MemoryGraph) -> None:
+    """What the tier itself loses: nothing but answers that do not stand in the prose."""
+    found = []
+    for question, _, text, labels in rows("adapter_prose.tsv"):
+        llm = extracts(*filter(None, labels.split(" / ")))
+        found.append((texts(adapted(kg, text, llm, question=question)), labels))
+    assert figures(found, "prose, perfect extractor") == (1.0, 1.0)
