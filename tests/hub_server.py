@@ -14,82 +14,24 @@ one piece or in parts: let clients leave Xet alone (`without_xet`).  What can go
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from tests.hub_repository import Commit, Repository, git_oid, is_lfs, listed, sha256
+
 TOKEN = "hf_" + "loopback" * 4
 READ_TOKEN = "hf_" + "readonly" * 4
 OWNER = "org"
-LFS = re.compile(r"\.(zip|parquet|gz|arrow)$")  # kinds of files the Hub keeps as LFS objects
-LFS_BYTES = 10_000_000  # and those of any kind that are larger
 
 Json = dict[str, Any] | list[Any]
-
-
-@dataclass
-class Commit:
-    """A state of a repository and how it came about."""
-
-    oid: str
-    title: str
-    description: str
-    files: Mapping[str, bytes]
-    parent: str | None = None
-
-
-@dataclass
-class Repository:
-    """A dataset repository: commits by hash, and the hash every branch or pull request points to."""
-
-    name: str
-    private: bool = False
-    commits: dict[str, Commit] = field(default_factory=dict)
-    refs: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.commit("main", "initial commit", "", {".gitattributes": b""})
-
-    @property
-    def pull_requests(self) -> list[str]:
-        return [ref for ref in self.refs if ref.startswith("refs/pr/")]
-
-    def at(self, revision: str) -> Commit | None:
-        """The commit of a hash, branch or pull request."""
-        return self.commits.get(self.refs.get(revision, revision))
-
-    def files(self, revision: str = "main") -> Mapping[str, bytes]:
-        commit = self.at(revision)
-        assert commit is not None, f"no revision {revision}"
-        return commit.files
-
-    def history(self, ref: str = "main") -> list[Commit]:
-        """The commits of a branch or pull request, newest first."""
-        commits, commit = [], self.at(ref)
-        while commit is not None:
-            commits.append(commit)
-            commit = self.commits[commit.parent] if commit.parent else None
-        return commits
-
-    def commit(
-        self, ref: str, title: str, description: str, files: Mapping[str, bytes], parent: str | None = None
-    ) -> Commit:
-        """Put a commit on top of `ref`; a new pull request starts at `parent`."""
-        parent = self.refs.get(ref, parent)
-        content = repr((parent, title, sorted((path, sha256(file)) for path, file in files.items())))
-        made = Commit(hashlib.sha1(content.encode()).hexdigest(), title, description, files, parent)
-        self.commits[made.oid], self.refs[ref] = made, made.oid
-        return made
 
 
 class Hub(ThreadingHTTPServer):
@@ -307,7 +249,7 @@ def describe(self: Handler, repo: str, revision: str = "main") -> Json:
 @route("GET", rf"/api/datasets/{REPO}/refs")
 def refs(self: Handler, repo: str) -> Json:
     found = self.repo(repo)
-    listed = [
+    known = [
         {
             "name": ref.rpartition("/")[2],
             "ref": ref if "/" in ref else f"refs/heads/{ref}",
@@ -315,8 +257,8 @@ def refs(self: Handler, repo: str) -> Json:
         }
         for ref, oid in found.refs.items()
     ]
-    requests = [ref for ref in listed if ref["ref"].startswith("refs/pr/")]
-    branches = [ref for ref in listed if ref not in requests]
+    requests = [ref for ref in known if ref["ref"].startswith("refs/pr/")]
+    branches = [ref for ref in known if ref not in requests]
     return {"branches": branches, "tags": [], "converts": [], "pullRequests": requests}
 
 
@@ -339,7 +281,7 @@ def preupload(self: Handler, repo: str, revision: str) -> Json:
 
     def oid(path: str) -> str | None:
         return (
-            _listed(path, files[path]).get("lfs", {}).get("oid", _git_oid(files[path]))
+            listed(path, files[path]).get("lfs", {}).get("oid", git_oid(files[path]))
             if path in files
             else None
         )
@@ -348,7 +290,7 @@ def preupload(self: Handler, repo: str, revision: str) -> Json:
         "files": [
             {
                 "path": file["path"],
-                "uploadMode": "lfs" if _is_lfs(file["path"], file["size"]) else "regular",
+                "uploadMode": "lfs" if is_lfs(file["path"], file["size"]) else "regular",
                 "shouldIgnore": False,
                 "oid": oid(file["path"]),
             }
@@ -386,14 +328,14 @@ def upload(self: Handler, oid: str) -> None:
 @route("PUT", r"/objects/(?P<oid>[0-9a-f]{64})/(?P<number>\d+)")
 def upload_part(self: Handler, oid: str, number: str) -> None:
     self.server.parts.setdefault(oid, {})[int(number)] = self.body
-    self.reply(200, b"", {"ETag": f'"{_git_oid(self.body)}"'})
+    self.reply(200, b"", {"ETag": f'"{git_oid(self.body)}"'})
 
 
 @route("POST", r"/objects/(?P<oid>[0-9a-f]{64})")
 def upload_whole(self: Handler, oid: str) -> Json:
     parts, named = self.server.parts.pop(oid), json.loads(self.body)["parts"]
     if [(part["partNumber"], part["etag"].strip('"')) for part in named] != [
-        (number, _git_oid(content)) for number, content in sorted(parts.items())
+        (number, git_oid(content)) for number, content in sorted(parts.items())
     ]:
         raise Refused(400, "these are not the parts that were sent")
     _keep(self, oid, b"".join(content for _, content in sorted(parts.items())))
@@ -459,7 +401,7 @@ def tree(self: Handler, repo: str, revision: str, folder: str = "") -> Json:
         raise Refused(404, f"{folder} does not exist on {revision}", "EntryNotFound")
     deep = self.query.get("recursive", [""])[0].lower() in ("true", "1")
     files = [
-        _listed(path, content) for path, content in below.items() if deep or "/" not in path[len(prefix) :]
+        listed(path, content) for path, content in below.items() if deep or "/" not in path[len(prefix) :]
     ]
     folders = {
         prefix + "/".join(parts[:depth])
@@ -467,10 +409,10 @@ def tree(self: Handler, repo: str, revision: str, folder: str = "") -> Json:
         for parts in [path[len(prefix) :].split("/")]
         for depth in range(1, len(parts) if deep else min(2, len(parts)))
     }
-    listed = [
-        {"type": "directory", "path": path, "oid": _git_oid(path.encode()), "size": 0} for path in folders
+    directories = [
+        {"type": "directory", "path": path, "oid": git_oid(path.encode()), "size": 0} for path in folders
     ]
-    return sorted([*files, *listed], key=lambda entry: entry["path"])
+    return sorted([*files, *directories], key=lambda entry: entry["path"])
 
 
 @route("POST", rf"/api/datasets/{REPO}/paths-info/(?P<revision>[^/]+)")
@@ -481,9 +423,9 @@ def paths_info(self: Handler, repo: str, revision: str) -> Json:
     found: list[Json] = []
     for path in paths:
         if path in commit.files:
-            found.append(_listed(path, commit.files[path]))
+            found.append(listed(path, commit.files[path]))
         elif any(name.startswith(f"{path}/") for name in commit.files):
-            found.append({"type": "directory", "path": path, "oid": _git_oid(path.encode()), "size": 0})
+            found.append({"type": "directory", "path": path, "oid": git_oid(path.encode()), "size": 0})
     return found
 
 
@@ -493,9 +435,9 @@ def resolve(self: Handler, repo: str, revision: str, path: str) -> None:
     if path not in commit.files:
         raise Refused(404, "Entry not found", "EntryNotFound")
     content = commit.files[path]
-    listed = _listed(path, content)
+    entry = listed(path, content)
     headers = {
-        "ETag": f'"{listed.get("lfs", listed)["oid"]}"',
+        "ETag": f'"{entry.get("lfs", entry)["oid"]}"',
         "X-Repo-Commit": commit.oid,
         "Accept-Ranges": "bytes",
     }
@@ -510,27 +452,6 @@ def resolve(self: Handler, repo: str, revision: str, path: str) -> None:
     self.reply(206, content[start : end + 1], headers)
 
 
-def _listed(path: str, content: bytes) -> dict[str, Any]:
-    entry: dict[str, Any] = {"type": "file", "path": path, "oid": _git_oid(content), "size": len(content)}
-    if _is_lfs(path, len(content)):
-        entry["lfs"] = {"oid": sha256(content), "size": len(content), "pointerSize": 130}
-    return entry
-
-
-def _is_lfs(path: str, size: int) -> bool:
-    return bool(LFS.search(path)) or size > LFS_BYTES
-
-
-@lru_cache  # a file of 100 MB is asked for often
-def _git_oid(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
-@lru_cache
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 @contextmanager
 def serving() -> Iterator[Hub]:
     """A running hub without repositories."""
@@ -541,7 +462,7 @@ def serving() -> Iterator[Hub]:
             yield hub
         finally:
             hub.shutdown()
-            for digest in (_git_oid, sha256):
+            for digest in (git_oid, sha256):
                 digest.cache_clear()
 
 

@@ -90,9 +90,14 @@ def build(
     """
     # Imported here: the stages pull in everything, and `--help` should not.
     from clwqa_builders import pipeline
+    from clwqa_builders.output.manifest import refuse_other_kind
     from clwqa_builders.pairs.adjudicated import TABLE, read_decisions
 
     if extension is not None:
+        unused = {"--supply": supply, "--adjudicated": adjudicated, "--npm-dir": npm_dir}
+        if told := [name for name, given in unused.items() if given]:
+            what = f"{', '.join(told)}: not for an extension set, which only asks about the graph of its base"
+            raise BuildError(what, fix="leave it out")
         _extend(base or DEFAULT_OUT[profile], out, seed, workers, allow_shortfall, json)
         return
     if base is not None:
@@ -103,6 +108,7 @@ def build(
         _verified(profile, npm_dir), seed, allow_shortfall, workers, profile, decisions=decisions
     )
     stages = pipeline.stages(plan)
+    refuse_other_kind(out, {})
     with build_folder(out, NEED_BYTES[profile]) as work:
         if supply:
             finished = run_stages(pipeline.supply_stages(plan), work, prune=False)

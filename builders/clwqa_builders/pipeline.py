@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from clwqa_bench import __version__
 from clwqa_bench.dataset import SourceNote, Targets
-from clwqa_bench.errors import BuildError, ValidationFailed
+from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.build import read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
@@ -67,7 +67,7 @@ from clwqa_builders.tables import (
     load_tunes,
     load_work_kinds,
 )
-from clwqa_builders.validate.report import validate_dataset
+from clwqa_builders.validate.report import require_valid
 
 DATASET_NAMES: Mapping[Profile, str] = {"core": "clwqa-100k", "full": "clwqa-100k-full"}
 SUPPLY = "supply.json"
@@ -447,11 +447,5 @@ def _copy_index(graph: Path, kg: Path) -> None:
 
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
-    report = validate_dataset(context.inputs["dataset"] / DATASET, workers=plan.workers)
-    (context.out / "validation.json").write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
-    if not report.ok:
-        told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])
-        raise ValidationFailed(
-            f"{report.count('error')} errors in the questions made, the first: {told}",
-            fix="correct the source, table or template behind them; earlier output is untouched",
-        )
+    fix = "correct the source, table or template behind them; earlier output is untouched"
+    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)

@@ -6,4 +6,7 @@
 ``replies``  what becomes of a question when a call fails
 ``one_call`` asking once, from evidence to a prediction
 ``adapter``  from what a model wrote to an ordered list of answers; ``wrappers``: where in it the answer stands
+
+Besides: ``baseline`` (settings as the name of a variant), ``evidence`` (triples as predictions hold them) and
+``made_once`` (folders of the cache).
 """

@@ -182,6 +182,8 @@ def read_ids(path: Path, known: Collection[str]) -> frozenset[str]:
         raise DatasetError(
             "the file is missing", fix="name a file with an id on each line", file=path
         ) from None
+    except UnicodeDecodeError:
+        raise DatasetError("not UTF-8", fix="name a file with an id on each line", file=path) from None
     for number, line in enumerate(lines, start=1):
         if line.strip() and line.strip() not in known:
             what = f"{line.strip()!r} is none of the generated questions"

@@ -11,7 +11,8 @@ of one.  It ends in entities, in a list of entities, in a number, or in yes or n
     more, fewer          whether the first given one has the higher (lower) number
 
 What is not well defined on the rows is None and is not asked: a tie for the extreme or between two in a list, a year
-that is not known, a mean that is no tenth.  So the queries need not say what happens then.
+that is not known, a mean that is no tenth, years from before the turn of the era to after it (there is no year 0, so
+a plain difference is one too many).  So the queries need not say what happens then.
 """
 
 from __future__ import annotations
@@ -51,9 +52,7 @@ class Number:
 
     def _year(self, entity: str, year: Year) -> int | None:
         begin, end = year(entity, "begin"), year(entity, "end")
-        if self.measure == "begin" or begin is None:
-            return begin
-        return None if end is None else end - begin
+        return begin if self.measure == "begin" else years_between(begin, end)
 
     def cypher(self) -> str:
         if self.measure == "count":
@@ -74,6 +73,17 @@ class Number:
             if self.measure == "begin"
             else f"MIN({sparql_year(self.variable, 'end')} - {begin})"
         )
+
+
+def years_between(begin: int | None, end: int | None) -> int | None:
+    """How many years lie between two years; None if one is unknown, or if the era turns between them.
+
+    >>> years_between(-140, -135), years_between(-1, 1), years_between(5, None)
+    (5, None, None)
+    """
+    if begin is None or end is None or begin < 0 < end:
+        return None
+    return end - begin
 
 
 def cypher_year(variable: str, key: str) -> str:
@@ -168,14 +178,15 @@ def _average(asked: Asked, rows: Sequence[Row]) -> Value:
 def _span(asked: Asked, rows: Sequence[Row]) -> Value:
     goals = {row[asked.goal] for row in rows}
     begins, ends = ([y for g in goals if (y := asked.year(g, key)) is not None] for key in ("begin", "end"))
-    return max(ends) - min(begins) if len(begins) == len(ends) == len(goals) > 0 else None
+    return years_between(min(begins), max(ends)) if len(begins) == len(ends) == len(goals) > 0 else None
 
 
 def _difference(asked: Asked, rows: Sequence[Row]) -> Value:
     numbers = asked.numbers(rows)
     if not numbers or len(numbers) < len(asked.given):
         return None
-    return (max(numbers.values()) - min(numbers.values())) or None
+    least, most = min(numbers.values()), max(numbers.values())
+    return most - least if least < most and not least < 0 < most else None
 
 
 def _shared(asked: Asked, rows: Sequence[Row]) -> Value:

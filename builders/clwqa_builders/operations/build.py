@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.console import Group
 from rich.table import Table
 
 from clwqa_bench import __version__
 from clwqa_bench.dataset import Dataset, Limits
-from clwqa_bench.errors import BuildError, DatasetError, ValidationFailed
+from clwqa_bench.errors import BuildError, DatasetError
 from clwqa_bench.kg.build import read_tables
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import OPERATIONS, SPLITS, Question
@@ -23,12 +22,12 @@ from clwqa_builders.operations.cases import Case, Cases
 from clwqa_builders.operations.draw import draw
 from clwqa_builders.operations.make import make_question
 from clwqa_builders.operations.templates import load_operations
-from clwqa_builders.output.manifest import Release, write_dataset
+from clwqa_builders.output.manifest import Release, refuse_other_kind, write_dataset
 from clwqa_builders.pipeline import DATASET, sources_of
 from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.questions.make import Maker
 from clwqa_builders.stages import Context, Stage, build_folder, publish, run_stages, tree
-from clwqa_builders.validate.report import validate_dataset
+from clwqa_builders.validate.report import require_valid
 
 EXTENSION = "operations"
 QUOTA = 500  # questions of each operation
@@ -68,6 +67,9 @@ def open_base(folder: Path) -> Dataset:
         ) from error  # fmt: skip
     if base.manifest.config.get("extension"):
         raise DatasetError("this is an extension set itself", fix="name the dataset it extends", file=folder)
+    if not Ontology.load(folder / "ontology.ttl").categories:
+        what = "the operations ask about culture-loaded words, and this graph is about something else"
+        raise DatasetError(what, fix="name a dataset that `clwqa-bench build` made", file=folder)
     if base.manifest.version != __version__:
         raise DatasetError(
             f"the dataset is of version {base.manifest.version}, this toolkit makes {__version__}",
@@ -80,6 +82,7 @@ def open_base(folder: Path) -> Dataset:
 
 def build_extension(plan: Plan, out: Path) -> dict[str, Any]:
     """Build, validate and put in place; returns what a summary shows."""
+    refuse_other_kind(out, {"extension": EXTENSION})
     with build_folder(out, NEED_BYTES) as work:
         finished = run_stages(stages(plan), work)
         changed = publish(tree(finished["dataset"].folder / DATASET), out)
@@ -177,14 +180,8 @@ def write(plan: Plan, context: Context) -> None:
 
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
-    report = validate_dataset(context.inputs["dataset"] / DATASET, workers=plan.workers)
-    (context.out / "validation.json").write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
-    if not report.ok:
-        told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])
-        raise ValidationFailed(
-            f"{report.count('error')} errors in the questions made, the first: {told}",
-            fix="correct the operation or template behind them; earlier output is untouched",
-        )
+    fix = "correct the operation or template behind them; earlier output is untouched"
+    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)
 
 
 def summary_table(data: dict[str, Any]) -> Group:

@@ -22,6 +22,9 @@ from clwqa_builders.questions.solve import Table, bindings
 from clwqa_builders.questions.templates import SEVERAL, WORKS
 
 _NUMERAL = re.compile("[零〇一二三四五六七八九十百千上中下楔]")
+SURE_YEARS = (
+    2  # what lasted from one year to another may be nearly a year shorter or longer than their difference
+)
 MAX_ROWS = 80  # solutions behind one question: more than that nobody looks through
 
 
@@ -299,6 +302,9 @@ class Cases:
         if template.number and template.number.measure == "count":
             numbers = asked.numbers(rows) or {}
             return spec.value[0] <= max(numbers.values()) <= spec.value[1]
+        if template.number and template.number.measure == "years":
+            most, next_ = sorted((asked.numbers(rows) or {}).values(), reverse=True)[:2]
+            return most - next_ >= SURE_YEARS
         return not spec.apart or self._are_apart(template, rows)
 
     def _are_apart(self, template: OperationTemplate, rows: Sequence[Row]) -> bool:

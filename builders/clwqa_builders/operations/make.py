@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from clwqa_bench.literals import number, truth
 from clwqa_bench.records import Answer, Generator, Question, StandardPath, TripleRef
@@ -12,7 +12,7 @@ from clwqa_builders.operations.templates import OperationTemplate
 from clwqa_builders.questions.compile import Anchors
 from clwqa_builders.questions.instances import BASES
 from clwqa_builders.questions.make import Maker
-from clwqa_builders.questions.solve import solutions, standard_paths
+from clwqa_builders.questions.solve import in_order, solutions, standard_paths
 
 
 def make_question(maker: Maker, drawn: Drawn) -> Question:
@@ -28,7 +28,7 @@ def make_question(maker: Maker, drawn: Drawn) -> Question:
     category = ids[case.category].removeprefix("category:")
     return Question(
         id=f"clwqa-{key.hex()[:12]}",
-        question=phrasing.format_map(dict(zip(template.slots, case.mentions, strict=True))),
+        question=wording(phrasing, dict(zip(template.slots, case.mentions, strict=True))),
         answers=tuple(_answer(maker, template, gold) for gold in case.gold),
         hops=template.hops,
         category=category,
@@ -47,6 +47,15 @@ def make_question(maker: Maker, drawn: Drawn) -> Question:
         generator=Generator(method="template", template_id=template.id),
         split=drawn.split,
     )
+
+
+def wording(phrasing: str, mentions: Mapping[str, str]) -> str:
+    """The question; between titles in brackets stands no mark of enumeration (GB/T 15834, 4.5.3.5).
+
+    >>> wording("{a}、{b}、{c}", {"a": "《史记》", "b": "《汉书》", "c": "巴金《家》"})
+    '《史记》《汉书》、巴金《家》'
+    """
+    return phrasing.format_map(mentions).replace("》、《", "》《")
 
 
 def _answer(maker: Maker, template: OperationTemplate, gold: str) -> Answer:
@@ -74,10 +83,7 @@ def support(
         paths.update(found[0])
         triples.update(found[1])
         triples.update(_exclusions(template, maker, bound))
-    return (
-        tuple(sorted(paths, key=lambda p: (p.entities, [(s.relation, s.direction) for s in p.steps]))),
-        tuple(sorted(triples, key=lambda t: (t.head, t.relation, t.tail))),
-    )
+    return in_order(paths, triples)
 
 
 def _exclusions(template: OperationTemplate, maker: Maker, bound: dict[str, str]) -> Iterable[TripleRef]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from clwqa_bench.errors import ClwqaError, TemplateError
+from clwqa_bench.errors import TemplateError
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Operation as Family
 from clwqa_builders.operations.algebra import (
@@ -28,18 +26,20 @@ from clwqa_builders.operations.algebra import (
 from clwqa_builders.questions.compile import Anchors, cypher_match, sparql_where
 from clwqa_builders.questions.pattern import Pattern, parse_pattern
 from clwqa_builders.questions.solve import Store, solutions
-from clwqa_builders.questions.templates import CategoryRule, category_rule
+from clwqa_builders.questions.templates import (
+    MIN_PHRASINGS,
+    CategoryRule,
+    Entry,
+    category_rule,
+    check_phrasings,
+    read_spec,
+    read_templates,
+)
 
 TEMPLATE_DIR = Path(__file__).parent / "templates"
-MIN_PHRASINGS = 4
-_SLOT = re.compile(r"\{([^{}]*)\}")
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Given(_Entry):
+class Given(Entry):
     """Entities named in the question to be compared: `number` of those the variable `of` takes.
 
     They share what the variable `peers` takes; `least` is the smallest number (as in `by`) that one may have.
@@ -51,7 +51,7 @@ class Given(_Entry):
     least: int = 1
 
 
-class TemplateSpec(_Entry):
+class TemplateSpec(Entry):
     """One template as written in a TOML file.
 
     Of the `pattern`'s solutions those are left out that also satisfy `without`.  The question names the `anchors`,
@@ -201,35 +201,12 @@ def year_of(store: Store, entity: str, key: str) -> int | None:
 
 def load_operations(ontology: Ontology, directory: Path = TEMPLATE_DIR) -> tuple[OperationTemplate, ...]:
     """All templates of a directory, sorted by id.  Raises TemplateError naming file, template and field."""
-    found: dict[str, OperationTemplate] = {}
-    for path in sorted(directory.glob("*.toml")):
-        try:
-            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("template", [])
-        except tomllib.TOMLDecodeError as error:
-            raise TemplateError(str(error), fix="correct the TOML syntax", file=path) from error
-        for number, entry in enumerate(entries, start=1):
-            name = entry.get("id", f"no. {number}")
-            try:
-                template = parse_operation(entry, ontology)
-            except ClwqaError as error:
-                what = f"template {name}: {error.what}"
-                raise TemplateError(what, fix=error.fix, file=path, field=error.field) from error
-            if name in found:
-                raise TemplateError(
-                    f"template {name} is defined twice", fix="rename one", file=path, field="id"
-                )
-            found[name] = template
-    return tuple(found[name] for name in sorted(found))
+    return read_templates(sorted(directory.glob("*.toml")), lambda entry: parse_operation(entry, ontology))
 
 
 def parse_operation(entry: Mapping[str, Any], ontology: Ontology) -> OperationTemplate:
     """Check one entry of a template file; raises TemplateError with the field, or OntologyError."""
-    try:
-        spec = TemplateSpec.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise TemplateError(first["msg"], fix="see the fields of TemplateSpec", field=place) from error
+    spec = read_spec(TemplateSpec, entry)
     pattern = parse_pattern(spec.pattern, ontology)
     without = parse_pattern(spec.without, ontology) if spec.without else None
     number = _number(spec.by)
@@ -280,17 +257,15 @@ def _check(template: OperationTemplate, ontology: Ontology) -> None:
             f"{spec.operation} {'needs' if needs_number else 'takes'} {'a' if needs_number else 'no'} number"
         )
         raise TemplateError(what, fix="write or remove `by`", field="by")
-    if {"given", "first"} & set(_SLOT.findall(template.operation.cypher)) and not spec.given:
+    if not spec.given and any(slot in template.operation.cypher for slot in ("{given}", "{first}")):
         raise TemplateError(f"{spec.operation} is about given entities", fix="write `given`", field="given")
+    if template.without and not set(template.without.variables) & set(variables):
+        what = "what is left out has nothing in common with the pattern"
+        raise TemplateError(what, fix="name a variable of the pattern in it", field="without")
     if template.end in template.anchors:
         what = f"the pattern ends in {template.end}, which the question names"
         raise TemplateError(what, fix="write last the variable that has to be reached", field="pattern")
     if not set(variables[spec.goal]) <= ontology.with_descendants((spec.target_element,)):
         what = f"goals are {'|'.join(variables[spec.goal])}, not {spec.target_element}"
         raise TemplateError(what, fix="name a type that covers them all", field="target_element")
-    for text in spec.phrasings:
-        if sorted(_SLOT.findall(text)) != sorted(template.slots):
-            fix = f"use {', '.join(f'{{{slot}}}' for slot in template.slots)}"
-            raise TemplateError(f"{text!r} must name each anchor once", fix=fix, field="phrasings")
-    if len(set(spec.phrasings)) < len(spec.phrasings):
-        raise TemplateError("a phrasing is written twice", fix="vary it", field="phrasings")
+    check_phrasings(spec.phrasings, template.slots)

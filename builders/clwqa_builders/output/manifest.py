@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets
+from clwqa_bench.dataset import FileEntry, Limits, Manifest, SourceNote, Targets, read_manifest
 from clwqa_bench.digests import file_sha256
+from clwqa_bench.errors import BuildError, DatasetError
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import Question, json_schema
 from clwqa_builders.output import card, croissant, statistics, writers
@@ -50,6 +51,24 @@ class Release:
     def is_brought(self) -> bool:
         """Whether the dataset is made from a graph of somebody else's, about something else."""
         return self.card != "card.md.j2"
+
+
+def kind_of(config: Mapping[str, Any]) -> str:
+    """What a dataset is, by its manifest's ``config``."""
+    if extension := config.get("extension"):
+        return f"the extension set {extension}"
+    return "a dataset of somebody's own graph" if "language" in config else "the dataset"
+
+
+def refuse_other_kind(out: Path, config: Mapping[str, Any]) -> None:
+    """Raise BuildError where a dataset of another kind would be replaced: ``--out`` may be that of the base."""
+    try:
+        there, coming = kind_of(read_manifest(out).config), kind_of(config)
+    except DatasetError:
+        return  # nothing is there, or a damaged dataset, which is built again
+    if there != coming:
+        what = f"{there} is here, and {coming} would replace it"
+        raise BuildError(what, fix="name another folder with --out", file=out)
 
 
 def write_dataset(

@@ -40,11 +40,13 @@ def adopt(
 
     Example: clwqa-bench adopt my-graph --out data/my-graph
     """
+    from clwqa_builders.output.manifest import refuse_other_kind
     from clwqa_builders.own import pipeline  # imports what --help does not need
     from clwqa_builders.stages import build_folder, publish, run_stages, tree
 
     plan = pipeline.Plan(folder, questions, seed, workers)
     stages = pipeline.stages(plan)
+    refuse_other_kind(out, {"language": ""})
     with build_folder(out, NEED_BYTES) as work:
         finished = run_stages(stages, work)
         changed = publish(tree(finished["dataset"].folder / pipeline.DATASET), out)

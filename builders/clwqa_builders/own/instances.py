@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, 
 from clwqa_builders.questions.instances import BASES, Instances, Solutions
 from clwqa_builders.questions.solve import bindings
 from clwqa_builders.questions.templates import MAX_ANSWERS, Template
+from clwqa_builders.validate.rules.wording import EMPTY
 
 MOST = 2_000  # instances of one template; of more, a seeded choice
 LONGEST_NAME = 100  # characters of a label that stands in a question
@@ -112,4 +114,5 @@ def _is_name(label: str) -> bool:
         label == " ".join(label.split())
         and label[0].isalnum()
         and (label[-1].isalnum() or label[-1] in ")]）'’")
+        and not re.search(EMPTY, label)  # what an unfilled template would look like
     )

@@ -16,7 +16,7 @@ import pyarrow as pa
 from clwqa_bench import __version__
 from clwqa_bench.dataset import Limits, SourceNote, Targets
 from clwqa_bench.digests import file_sha256
-from clwqa_bench.errors import BuildError, ValidationFailed
+from clwqa_bench.errors import BuildError
 from clwqa_bench.kg.build import read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import Ontology
@@ -29,7 +29,7 @@ from clwqa_builders.own.metapaths import templates
 from clwqa_builders.own.report import report
 from clwqa_builders.own.schema import Schema, complete
 from clwqa_builders.own.select import held_out, select
-from clwqa_builders.own.tables import ONTOLOGY, About, OwnGraph, input_files, read_graph
+from clwqa_builders.own.tables import ABOUT, ONTOLOGY, About, OwnGraph, input_files, read_graph
 from clwqa_builders.own.turtle import to_turtle
 from clwqa_builders.own.wording import Speaker
 from clwqa_builders.parallel import parallel_map
@@ -38,7 +38,7 @@ from clwqa_builders.questions.draw import TEMPLATE_SHARE, WORD_CAPS
 from clwqa_builders.questions.make import Maker, make_questions
 from clwqa_builders.questions.select import Selection, only_drawn
 from clwqa_builders.stages import Context, Stage
-from clwqa_builders.validate.report import validate_dataset
+from clwqa_builders.validate.report import require_valid
 
 DATASET, INDUCTION, TEMPLATES, SUPPLY = "dataset", "induction.json", "templates.toml", "supply.json"
 
@@ -73,9 +73,8 @@ def build_graph(plan: Plan, context: Context) -> None:
     """The folder -> tables and index, the complete ontology, and what was found to complete it."""
     graph = read_graph(plan.folder)
     schema = complete(graph)
-    Speaker.of(
-        schema.ontology, graph.about
-    )  # words for unknown relations are noticed before anything is written
+    # Words for unknown relations are noticed before anything is written.
+    Speaker.of(schema.ontology, graph.about, plan.folder / ABOUT)
     entities, triples = entity_table(graph, schema), triple_table(graph, schema)
     write_index(entities, triples, context.out, schema.ontology)
     (context.out / ONTOLOGY).write_text(to_turtle(schema.ontology), encoding="utf-8")
@@ -227,14 +226,8 @@ def release(plan: Plan, about: About, questions: Sequence[Question], supplied: M
 
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build."""
-    checked = validate_dataset(context.inputs["dataset"] / DATASET, workers=plan.workers)
-    (context.out / "validation.json").write_bytes(orjson.dumps(checked.as_dict(), option=orjson.OPT_INDENT_2))
-    if not checked.ok:
-        told = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in checked.errors[:5])
-        raise ValidationFailed(
-            f"{checked.count('error')} errors in the questions made, the first: {told}",
-            fix="correct the rows, labels or wording behind them; earlier output is untouched",
-        )
+    fix = "correct the rows, labels or wording behind them; earlier output is untouched"
+    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)
 
 
 # --- files --------------------------------------------------------------------------------------------------

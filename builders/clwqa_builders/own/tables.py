@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.ontology import Ontology
@@ -28,17 +28,31 @@ TRIPLE_COLUMNS = {"head": True, "relation": True, "tail": True}
 SEPARATOR = "|"  # between the aliases in one cell
 LONGEST_LINE = 100_000  # characters; more is a file that lost its line ends
 ONTOLOGY, ABOUT = "ontology.ttl", "graph.toml"
+_WRITE = {
+    "value_error": "write it as in 'is the capital of {}'",
+    "string_pattern_mismatch": "use letters, digits, points and hyphens",
+}  # by the kind of fault in graph.toml
+
+
+def _with_slot(words: str) -> str:
+    if words and words.count("{}") != 1:
+        raise ValueError(f"{words!r} must have one {{}}, where the other end is named")
+    return words
+
+
+Words = Annotated[str, AfterValidator(_with_slot)]
+"""Words with one {} in them, or none."""
 
 
 class Wording(Record):
     """How a relation is said: predicates in which ``{}`` is the other end, and relative clauses if they differ."""
 
-    forward: str = Field(default="", description="Said of the tail: 'is the capital of {}'.")
-    backward: str = Field(default="", description="Said of the head: 'has {} as its capital'.")
-    forward_relative: str = ""
-    backward_relative: str = Field(default="", description="Said after the head: 'whose capital is {}'.")
-    forward_phrase: str = Field(default="", description="A name for the tail: '{the} capital of {}'.")
-    backward_phrase: str = ""
+    forward: Words = Field(default="", description="Said of the tail: 'is the capital of {}'.")
+    backward: Words = Field(default="", description="Said of the head: 'has {} as its capital'.")
+    forward_relative: Words = ""
+    backward_relative: Words = Field(default="", description="Said after the head: 'whose capital is {}'.")
+    forward_phrase: Words = Field(default="", description="A name for the tail: '{the} capital of {}'.")
+    backward_phrase: Words = ""
 
 
 class Frames(Record):
@@ -70,7 +84,7 @@ class About(Record):
     provenance: str = Field(default="not stated", min_length=1)
     language: str = "en"
     relations: Mapping[str, Wording] = {}
-    mentions: Mapping[str, str] = Field(
+    mentions: Mapping[str, Words] = Field(
         default={}, description="How entities of a type are named in a sentence: Currency = 'the {}'."
     )
     frames: Frames | None = None
@@ -145,8 +159,10 @@ def read_about(path: Path) -> About:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        fix = f"the fields are {', '.join(About.model_fields)}"
-        raise GraphError(first["msg"], fix=fix, file=path, field=place) from None
+        unknown = first["type"] == "extra_forbidden"
+        what = "there is no such field" if unknown else first["msg"].removeprefix("Value error, ")
+        fix = _WRITE.get(first["type"], f"the fields are {', '.join(About.model_fields)}")
+        raise GraphError(what, fix=fix, file=path, field=place) from None
 
 
 # ---------------------------------------------------------------------- rows
@@ -229,7 +245,8 @@ class Problems:
         others = list(dict.fromkeys(number for number, *_ in self.found[1:]))
         if others:
             shown = ", ".join(map(str, others[:5])) + (", ..." if len(others) > 5 else "")
-            what += f" ({len(self.found) - 1:,} more faults, in lines {shown})"
+            more = len(self.found) - 1
+            what += f" ({more:,} more fault{'s'[: more > 1]}, in line{'s'[: len(others) > 1]} {shown})"
         raise GraphError(what, fix=fix, file=self.path, line=line, field=column or None)
 
 
@@ -326,6 +343,8 @@ def _table(folder: Path, name: str) -> Path:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
+    if not known:
+        return "add it there"
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}" if close else f"use one of {', '.join(known)}"
 

@@ -55,16 +55,18 @@ class Speaker:
     frames: Frames
 
     @classmethod
-    def of(cls, ontology: Ontology, about: About) -> Speaker:
-        """Raises GraphError for a language whose sentences nobody wrote, or words for an unknown relation."""
+    def of(cls, ontology: Ontology, about: About, file: Path = Path(ABOUT)) -> Speaker:
+        """Raises GraphError, naming ``file``, for a language whose sentences nobody wrote, or words for an unknown
+        relation.
+        """
         for field, given, known in (
             ("relations", about.relations, ontology.relations),
             ("mentions", about.mentions, ontology.types),
         ):
             for name in sorted(given.keys() - set(known)):
                 fix = f"use one of {', '.join(known)}"
-                raise GraphError(f"the graph has no {name!r}", fix=fix, file=ABOUT, field=field)
-        return cls(ontology, about, about.frames or _packaged(about.language))
+                raise GraphError(f"the graph has no {name!r}", fix=fix, file=file, field=field)
+        return cls(ontology, about, about.frames or _packaged(about.language, file))
 
     def questions(self, start: str, walk: Sequence[Said]) -> tuple[str, ...]:
         """The phrasings of the question for what a walk from a type reaches; the anchor's mention goes into {x}."""
@@ -145,17 +147,18 @@ class Speaker:
         return re.sub(self.frames.drop, "", told) if self.frames.drop else told
 
     def _label(self, name: str) -> str:
-        """A label fit to stand in a phrasing, where braces are slots."""
-        return label(self.ontology, name, self.about.language).translate(_BRACES)
+        """A label fit to stand in a phrasing, where braces are slots and nothing is empty."""
+        told = label(self.ontology, name, self.about.language).translate(_BRACES)
+        return " ".join(told.replace("()", " ").split()) or name
 
 
-def _packaged(language: str) -> Frames:
+def _packaged(language: str, file: Path) -> Frames:
     path = FOLDER / f"{language}.toml"
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.toml")))
         fix = f"write them as [frames] of {ABOUT} after the pattern of wording/en.toml, or use one of {known}"
         raise GraphError(
-            f"there are no sentences for the language {language!r}", fix=fix, file=ABOUT, field="language"
+            f"there are no sentences for the language {language!r}", fix=fix, file=file, field="language"
         )
     return Frames.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
 

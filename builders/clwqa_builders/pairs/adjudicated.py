@@ -99,6 +99,8 @@ def _lines(file: Path) -> Iterator[tuple[int, Decision]]:
     except FileNotFoundError:
         fix = "name a file that `clwqa-bench review report --bands FILE` wrote"
         raise BuildError("the table of decisions is missing", fix=fix, file=file) from None
+    except UnicodeDecodeError:
+        raise BuildError("not UTF-8", fix="save the table as UTF-8", file=file) from None
     header, *rows = csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE) if text else ([],)
     if tuple(header) != COLUMNS:
         fix = f"begin it with the columns {', '.join(COLUMNS)}, separated by tabs"

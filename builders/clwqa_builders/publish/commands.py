@@ -62,6 +62,7 @@ def publish(
     asked = terms(read_manifest(dataset))
     if dry_run:
         _tell(asked)
+        say(f"verifying {dataset} ...")
         with packed(dataset, repo) as parcel:
             folder = out or dataset.resolve().with_name(f"{dataset.resolve().name}-publish")
             written = {"folder": folder, "written": parcel.write(folder)}
@@ -77,6 +78,7 @@ def publish(
             field="--accept-licences",
         )
     hub = Hub.connect(repo)
+    say(f"verifying {dataset} ...")
     with packed(dataset, repo) as parcel:
         emit(_send(parcel, hub, revision, public, allow_update), json, _draw_published)
 

@@ -6,7 +6,7 @@ first, so that validation can hold one against the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -193,6 +193,13 @@ def standard_paths(
         held = {edge: _triple(store, solution, edge) for edge in pattern.edges}
         triples.update(held.values())
         paths.update(_path(store, solution, held, walk, anchor) for anchor, walk in walks.items())
+    return in_order(paths, triples)
+
+
+def in_order(
+    paths: Iterable[StandardPath], triples: Iterable[TripleRef]
+) -> tuple[tuple[StandardPath, ...], tuple[TripleRef, ...]]:
+    """Paths and triples as a record lists them."""
     return (
         tuple(sorted(paths, key=lambda p: (p.entities, [(s.relation, s.direction) for s in p.steps]))),
         tuple(sorted(triples, key=lambda t: (t.head, t.relation, t.tail))),

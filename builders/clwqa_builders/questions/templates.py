@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,11 +31,24 @@ _RULE = re.compile(r"(source|content|type):([a-z][a-z0-9_]*)|fixed:([a-z_]+)")
 Basis = Literal["source", "content", "fixed", "type"]
 
 
-class _Entry(BaseModel):
+class Entry(BaseModel):
+    """Part of a template file."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Filters(_Entry):
+class Identified(Protocol):
+    """What has an id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+S = TypeVar("S", bound=Entry)
+T = TypeVar("T", bound=Identified)
+
+
+class Filters(Entry):
     """Which of a pattern's instances may be asked.
 
     Lengths count the characters of an anchor's mention.  ``mask`` maps a passage anchor to the word variable
@@ -61,7 +73,7 @@ class Filters(_Entry):
     pair: str | None = None
 
 
-class TemplateSpec(_Entry):
+class TemplateSpec(Entry):
     """One template as written in a TOML file."""
 
     id: str = Field(pattern=r"^[a-z]+(\.[a-z0-9_-]+)+$")
@@ -155,38 +167,53 @@ def load_templates(
 
     Raises TemplateError that names the file, the template and the field.
     """
-    found: list[Template] = []
     folders = [directory, directory / "full"] if profile == "full" else [directory]
-    for path in (path for folder in folders for path in sorted(folder.glob("*.toml"))):
+    paths = [path for folder in folders for path in sorted(folder.glob("*.toml"))]
+    return read_templates(paths, lambda entry: parse_template(entry, ontology))
+
+
+def read_templates(paths: Iterable[Path], parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+    """What ``parse`` makes of the entries of TOML files, sorted by id.
+
+    Raises TemplateError that names the file, the template and the field.
+    """
+    found: dict[str, T] = {}
+    for path in paths:
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("template", [])
         except tomllib.TOMLDecodeError as error:
             raise TemplateError(str(error), fix="correct the TOML syntax", file=path) from error
-        for number, entry in enumerate(data.get("template", []), start=1):
+        for number, entry in enumerate(entries, start=1):
+            name = entry.get("id", f"no. {number}")
             try:
-                found.append(parse_template(entry, ontology))
+                template = parse(entry)
             except ClwqaError as error:
-                name = entry.get("id", f"no. {number}")
                 what = f"template {name}: {error.what}"
                 raise TemplateError(what, fix=error.fix, file=path, field=error.field) from error
-    repeated = [name for name, n in Counter(t.id for t in found).items() if n > 1]
-    if repeated:
-        what = f"template {repeated[0]} is defined twice"
-        raise TemplateError(what, fix="rename one", file=directory, field="id")
-    return tuple(sorted(found, key=lambda t: t.id))
+            if template.id in found:
+                what = f"template {name} is defined twice"
+                raise TemplateError(what, fix="rename one", file=path, field="id")
+            found[template.id] = template
+    return tuple(found[id] for id in sorted(found))
+
+
+def read_spec(kind: type[S], entry: Mapping[str, Any]) -> S:
+    """The fields of an entry; raises TemplateError with the first that is wrong."""
+    try:
+        return kind.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        fix = f"the fields are {', '.join(kind.model_fields)}"
+        raise TemplateError(first["msg"], fix=fix, field=place) from error
 
 
 def parse_template(entry: Mapping[str, Any], ontology: Ontology) -> Template:
     """Check one entry of a template file; raises TemplateError with the field, or OntologyError."""
-    try:
-        spec = TemplateSpec.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise TemplateError(first["msg"], fix="see the fields of TemplateSpec", field=place) from error
+    spec = read_spec(TemplateSpec, entry)
     pattern = parse_pattern(spec.pattern, ontology)
     _check_variables(spec, pattern, ontology)
-    _check_phrasings(spec)
+    check_phrasings(spec.phrasings, spec.anchors)
     return Template(spec, pattern, tuple(category_rule(text, pattern, ontology) for text in spec.category))
 
 
@@ -225,13 +252,13 @@ def _check_variables(spec: TemplateSpec, pattern: Pattern, ontology: Ontology) -
         raise TemplateError(what, fix=f"write hops = {hops}", field="hops")
 
 
-def _check_phrasings(spec: TemplateSpec) -> None:
-    """Every phrasing names every anchor once, and no two are the same."""
-    for text in spec.phrasings:
-        if sorted(_SLOT.findall(text)) != sorted(spec.anchors):
-            slots = " and ".join(f"{{{a}}}" for a in spec.anchors)
-            raise TemplateError(f"{text!r} must name each anchor once", fix=f"use {slots}", field="phrasings")
-    if len(set(spec.phrasings)) < len(spec.phrasings):
+def check_phrasings(phrasings: Sequence[str], slots: Sequence[str]) -> None:
+    """Every phrasing has every slot once, and no two are the same; else TemplateError."""
+    for text in phrasings:
+        if sorted(_SLOT.findall(text)) != sorted(slots):
+            fix = f"use {' and '.join(f'{{{slot}}}' for slot in slots)}"
+            raise TemplateError(f"{text!r} must name each anchor once", fix=fix, field="phrasings")
+    if len(set(phrasings)) < len(phrasings):
         raise TemplateError("a phrasing is written twice", fix="vary it", field="phrasings")
 
 

@@ -8,7 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from clwqa_bench.errors import ClwqaError
+import orjson
+
+from clwqa_bench.errors import ClwqaError, ValidationFailed
 from clwqa_builders.parallel import parallel_map
 from clwqa_builders.validate.model import Finding, Rule, Severity
 from clwqa_builders.validate.registry import select
@@ -87,6 +89,19 @@ def validate_dataset(
     Raises DatasetError when the folder has no readable manifest, ValidationFailed for an unknown rule name.
     """
     return run_rules(DatasetTables.open(Path(root), templates_dir), select(rules), after_rule, workers)
+
+
+def require_valid(root: Path, told: Path, fix: str, workers: int = 1) -> None:
+    """Check a dataset just made with every rule and write the report into the file ``told``.
+
+    Raises ValidationFailed with the first errors if there are any.
+    """
+    report = validate_dataset(root, workers=workers)
+    told.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
+    if not report.ok:
+        first = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])
+        what = f"{report.count('error')} errors in the questions made, the first: {first}"
+        raise ValidationFailed(what, fix=fix)
 
 
 def run_rules(
