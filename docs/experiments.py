@@ -3,8 +3,9 @@
 OUT is where ``clwqa-bench experiment all`` has put them.  They are kept in docs/results/experiments-NAME.json, with
 their plots; NAME is `lexical` unless another is given (`local`: a small local model).  What stands in the page between
 ``<!-- experiment:NAME/TABLE -->`` and ``<!-- /experiment -->`` is made from these files and nowhere else; a test
-compares them.  With `lexical` a small run is made and kept too, which a test repeats: when it finds other numbers, the
-experiments are to be made again.
+compares them.  With `lexical`, what a question took goes into the package of the systems, where `systems info` finds
+it, and a small run is made and kept too, which a test repeats: when it finds other numbers, the experiments are to be
+made again.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from clwqa_bench.runner import Selection
 
 DOCS = Path(__file__).resolve().parent
 PAGE, RESULTS = DOCS / "experiments.md", DOCS / "results"
+MEASURED = DOCS.parent / "baselines" / "clwqa_baselines" / "measured.json"
 BLOCK = re.compile(r"<!-- experiment:([a-z]+)/([a-z]+) -->.*?<!-- /experiment -->", re.DOTALL)
 TABLES = TypeAdapter(tuple[Table, ...])
 NAMES = (COMPOSITION, *EXPERIMENTS)
@@ -81,6 +83,23 @@ def refuse_mixed(tables: Sequence[Table], out: Path) -> None:
             raise BuildError(f"the table {table.name!r} has only some of its rows", fix=fix, file=out)
 
 
+def measured(tables: Sequence[Table]) -> dict[str, dict[str, object]]:
+    """By system: what it took per question with its defaults, for `clwqa-bench systems info`."""
+    cost = next(table for table in tables if table.name == "cost")
+    systems = {v.label: v.system for v in EXPERIMENTS["cost"].variants if not v.settings}
+    headings = [column.heading for column in cost.columns]
+    return {
+        systems[row.label]: {
+            "backbone": row.backbone,
+            "dataset": f"{cost.dataset.name} {cost.dataset.version} ({cost.dataset.content[:12]})",
+            "questions": cost.questions,
+            **{what: round(row.cells[headings.index(what)].value, 4) for what in ("calls", "seconds")},
+        }
+        for row in sorted(cost.rows, key=lambda row: row.label)
+        if row.label in systems
+    }
+
+
 def filled(text: str) -> str:
     """The page with all its blocks made anew.  Raises BuildError for a block that nobody makes."""
 
@@ -110,6 +129,8 @@ def main(out: Path, name: str = "lexical", dataset: Path = DOCS.parent / "data" 
     for table in tables:
         draw(table, plot_of(table.name), plot(name, table.name))
     if name == "lexical":
+        content = orjson.dumps(measured(tables), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        MEASURED.write_bytes(content + b"\n")
         write("check", [check(dataset)])
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -6,8 +6,11 @@ Example: clwqa-bench systems info kg-lookup
 from __future__ import annotations
 
 import inspect
+import sys
+from importlib import resources
 from typing import Annotated, Any
 
+import orjson
 import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -68,8 +71,18 @@ def describe(kind: type[System]) -> dict[str, Any]:
         "oracle": list(kind.oracle),
         "oracles": list(kind.oracles),
         "card": kind.card.model_dump(mode="json") if kind.card else None,
+        "measured": measured(kind),
         "settings": settings,
     }
+
+
+def measured(kind: type[System]) -> dict[str, Any] | None:
+    """What a question took when its authors measured it: `measured.json` of the package it comes with."""
+    package = sys.modules[kind.__module__.partition(".")[0]]
+    if not hasattr(package, "__path__"):
+        return None
+    file = resources.files(package) / "measured.json"
+    return orjson.loads(file.read_bytes()).get(kind.name) if file.is_file() else None
 
 
 def _draw_list(found: list[dict[str, Any]]) -> RenderableType:
@@ -96,6 +109,13 @@ def _draw_system(found: dict[str, Any]) -> RenderableType:
         )
     if found["oracles"]:
         lines.append(Text(f"can take from the gold: {', '.join(f'--oracle {o}' for o in found['oracles'])}"))
+    if found["measured"]:
+        lines.append(
+            Text(
+                "took {calls:.1f} calls and {seconds:.4f} s per question "
+                "({backbone}, {questions:,} questions of {dataset})".format(**found["measured"])
+            )
+        )
     settings = Table.grid(padding=(0, 2))
     for setting in found["settings"]:
         settings.add_row(Text(f"--set {setting['name']}={setting['default']}"), Text(setting["description"]))

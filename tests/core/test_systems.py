@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+import orjson
 import pytest
 
 from clwqa_bench import runner, systems
@@ -131,6 +132,21 @@ def test_a_card_is_shown(registry: Callable[..., Path], cli: Callable[..., Resul
         ["weaknesses", "hubs"],
         ["long paths"],
     ]
+
+
+def test_what_a_question_took_is_told_from_the_package(
+    registry: Callable[..., Path], cli: Callable[..., Result]
+) -> None:
+    took = {"backbone": "none/lexical", "dataset": "tiny", "questions": 1200, "calls": 2.25, "seconds": 0.01}
+    files = {
+        "madeup_pack/__init__.py": "",
+        "madeup_pack/system.py": CARD,
+        "madeup_pack/measured.json": orjson.dumps({"other": took}).decode(),
+    }
+    registry({"other": "madeup_pack.system:other"}, files)
+    assert orjson.loads(cli("systems", "info", "other", "--json").out)["measured"] == took
+    shown = " ".join(cli("systems", "info", "other").out.split())
+    assert "took 2.2 calls and 0.0100 s per question (none/lexical, 1,200 questions of tiny)" in shown
 
 
 # --- settings -----------------------------------------------------------------------------------------------
