@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from clwqa_builders.questions.draw import TEMPLATE_SHARE, WORD_CAPS, Pool, draw
 from clwqa_builders.questions.groups import assign_splits, clusters, joined_by
@@ -94,3 +95,19 @@ def test_groups_share_out_every_stratum(seed: int) -> None:
     for number, share in enumerate(SHARES):
         got = weights[split == number].sum(axis=0) / weights.sum(axis=0)
         assert np.abs(got - share).max() < 0.005
+
+
+def test_an_important_stratum_is_shared_out_best() -> None:
+    rng = np.random.default_rng(1)
+    part = rng.integers(0, 40, 600)  # small strata in two large ones
+    weights = np.zeros((600, 42))
+    weights[np.arange(600), part] = weights[np.arange(600), 40 + part % 2] = 1
+    order = rng.integers(0, 2**63, 600, dtype=np.uint64)
+    importance = np.where(np.arange(42) < 40, 1.0, 300.0)
+
+    def off(split: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.abs(weights[split == 2].sum(axis=0) / weights.sum(axis=0) - SHARES[2])
+
+    plain, weighted = (off(assign_splits(weights, SHARES, order, how)) for how in (None, importance))
+    assert weighted[40:].max() < 0.005 < plain[40:].max()
+    assert weighted[:40].max() < 0.15

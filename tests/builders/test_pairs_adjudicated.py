@@ -135,6 +135,12 @@ def test_the_table_of_the_repository_is_in_order() -> None:
     assert digest(decisions) == digest(dict(reversed(decisions.items())))
 
 
+def test_a_table_in_another_encoding_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bands.tsv").write_bytes(HEADER.encode() + "\n成语".encode("gb18030"))
+    with pytest.raises(BuildError, match="not UTF-8"):
+        read_decisions((tmp_path / "bands.tsv",))
+
+
 HEADER = "\t".join(COLUMNS)
 LINE = "pair-0\tL2\tthe adjudicator\tr1\t谁？\t人物：司马迁。"
 

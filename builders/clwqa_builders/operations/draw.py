@@ -20,6 +20,9 @@ from clwqa_builders.questions.groups import assign_splits
 from clwqa_builders.questions.select import priorities
 
 MAX_COMPONENT = 40  # questions: one in a hundred of the whole set
+OPERATION_FIRST = (
+    300.0  # how much more it matters that an operation is divided in proportion than that a template is
+)
 MAX_NAMED = 4  # questions that name one entity
 
 
@@ -91,16 +94,19 @@ def _next(cases: Iterator[Case], components: Components, named: Mapping[int, int
 
 
 def _divided(chosen: Sequence[Case], components: Components, seed: int) -> list[Drawn]:
-    """Every case with its split: each operation is shared out in proportion."""
+    """Every case with its split: each operation is shared out in proportion, and as far as may be each template."""
     roots = [components.find(next(iter(case.facts))) for case in chosen]
     groups = sorted(set(roots))
     number = {root: i for i, root in enumerate(groups)}
-    weights = np.zeros((len(groups), len(OPERATIONS)))
+    templates = sorted({case.template.id for case in chosen})
+    column = {name: i for i, name in enumerate((*OPERATIONS, *templates))}
+    importance = np.where(np.arange(len(column)) < len(OPERATIONS), OPERATION_FIRST, 1.0)
+    weights = np.zeros((len(groups), len(column)))
     for case, root in zip(chosen, roots, strict=True):
-        weights[number[root], OPERATIONS.index(case.template.spec.family)] += 1
+        weights[number[root], [column[case.template.spec.family], column[case.template.id]]] += 1
     shares = np.array([SPLIT_SHARES[split] for split in SPLITS])
     order = priorities(seed, "operations", [(str(root),) for root in groups])
-    split = assign_splits(weights, shares, order)
+    split = assign_splits(weights, shares, order, importance)
     return [
         Drawn(case, SPLITS[int(split[number[root]])], root) for case, root in zip(chosen, roots, strict=True)
     ]

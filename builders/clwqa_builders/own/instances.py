@@ -18,7 +18,7 @@ from clwqa_builders.questions.columns import BoolArray, GraphColumns, IntArray, 
 from clwqa_builders.questions.instances import BASES, Instances, Solutions
 from clwqa_builders.questions.solve import bindings
 from clwqa_builders.questions.templates import MAX_ANSWERS, Template
-from clwqa_builders.validate.rules.wording import EMPTY
+from clwqa_builders.validate.rules.wording import DAMAGED, EMPTY
 
 MOST = 2_000  # instances of one template; of more, a seeded choice
 LONGEST_NAME = 100  # characters of a label that stands in a question
@@ -115,4 +115,6 @@ def _is_name(label: str) -> bool:
         and label[0].isalnum()
         and (label[-1].isalnum() or label[-1] in ")]）'’")
         and not re.search(EMPTY, label)  # what an unfilled template would look like
+        and label.isprintable()
+        and not set(label) & set(DAMAGED)
     )

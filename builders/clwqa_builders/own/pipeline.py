@@ -145,8 +145,9 @@ def draw_questions(plan: Plan, context: Context) -> None:
     selection = select(asked, columns, len(ontology.types), plan.questions, plan.seed)
     if selection is None:
         raise BuildError(
-            f"the graph supplies too few questions for three splits ({sum(len(a.instances) for a in asked):,} in all)",
-            fix="add facts; give entities labels of their own, and triples that lead from them to few others",
+            f"there are too few questions for three splits: {plan.questions:,} were asked for, and the graph supplies "
+            f"{sum(len(a.instances) for a in asked):,}",
+            fix="ask for 50 or more; add facts; give entities labels of their own, and triples that lead to few others",
             file=plan.folder,
         )
     (context.out / SUPPLY).write_bytes(

@@ -98,7 +98,7 @@ def select(
     )
     drawn = _draw(pool, hop_targets(questions), types, shares)
     chosen = kept[drawn.chosen]
-    if not len(chosen):
+    if len(np.unique(split[chosen])) < len(SPLITS):
         return None
     first_group = flat.groups.values[flat.groups.offsets[:-1]]
     return Selection(
@@ -118,7 +118,7 @@ def _draw(pool: Pool, hops: Ints, types: int, shares: NDArray[np.float64]) -> Dr
     asked = np.unique(pool.hop)
     fewest = min(len(np.unique(pool.template[pool.hop == hop])) for hop in asked)
     wished = np.isin(np.arange(types), pool.category).astype(np.int64) * 1_000
-    share = max(TEMPLATE_SHARE, 2 / fewest, 1 / max(shares.min() * hops[asked].min(), 1))
+    share = max(TEMPLATE_SHARE, 2 / fewest, 1 / (shares.min() * max(hops[asked].min(), 1)))
     return draw(pool, hops, wished, shares, share)
 
 

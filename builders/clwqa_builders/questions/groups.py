@@ -37,22 +37,26 @@ def joined_by(members: Ints, keys: Ints) -> tuple[Ints, Ints]:
 
 
 def assign_splits(
-    weights: NDArray[np.float64], shares: NDArray[np.float64], priority: NDArray[np.uint64]
+    weights: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    priority: NDArray[np.uint64],
+    importance: NDArray[np.float64] | None = None,
 ) -> Ints:
     """Split of each group so that every stratum of the supply is shared out in proportion.
 
     ``weights`` is (groups x strata): usable questions per stratum; heavy groups are placed first, each into the split
-    whose strata lack it most (ties by ``priority``, then the first split).  Returns (groups,) split numbers.
+    whose strata lack it most (ties by ``priority``, then the first split).  ``importance`` (strata,) says how much it
+    matters that a stratum is shared out well; all alike by default.  Returns (groups,) split numbers.
     """
     totals = np.maximum(weights.sum(axis=0), 1.0)
     scaled = weights / totals
+    matters = scaled if importance is None else scaled * importance
     missing = np.outer(shares, np.ones(weights.shape[1]))
     order = np.lexsort((priority, -weights.sum(axis=1)))
     split = np.zeros(len(weights), dtype=np.int64)
     for group in order:
-        row = scaled[group]
-        gain = (missing / shares[:, None]) @ row
+        gain = (missing / shares[:, None]) @ matters[group]
         best = int(np.argmax(gain))
         split[group] = best
-        missing[best] -= row
+        missing[best] -= scaled[group]
     return split

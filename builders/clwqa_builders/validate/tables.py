@@ -70,9 +70,9 @@ class DatasetTables:
         return self.parquet("kg/triples.parquet")
 
     @property
-    def is_chinese(self) -> bool:
-        """Whether the questions are: a graph that somebody brought says its language."""
-        return self.manifest.config.get("language", "zh") == "zh"
+    def is_brought(self) -> bool:
+        """Whether the graph is one that somebody brought, with names in whatever script."""
+        return "language" in self.manifest.config
 
     @cached_property
     def ontology(self) -> Ontology:

@@ -133,6 +133,9 @@ def test_questions_that_failed_a_review_stay_out(
     with pytest.raises(DatasetError, match="'q1' is none of the generated questions") as caught:
         mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)
     assert caught.value.line == 2
+    failed.write_bytes("问".encode("gb18030"))
+    with pytest.raises(DatasetError, match="not UTF-8"):
+        mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)
 
 
 def test_an_invalid_dataset_is_not_put_there(generation: Path, tables: DatasetTables, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from clwqa_bench.systems import Resources
 from clwqa_builders.own.pipeline import Plan, stages
 from clwqa_builders.stages import build_folder, run_stages
 from clwqa_builders.validate.report import validate_dataset
+from tests import tiny_dataset as tiny
 from tests.builders.own.conftest import Folder, library
 
 
@@ -90,6 +91,27 @@ def test_the_linker_finds_names_in_english_sentences(dataset: Dataset, tmp_path:
     assert [anchor.entities for anchor in linked.anchors] == [("Albert",)]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_names_are_whatever_people_write(language: str, folder: Folder, tmp_path: Path) -> None:
+    """Quotes, braces and foreign letters in labels, blanks and quotes in ids, IRIs as relations."""
+    files = library() | {"graph.toml": f"language = '{language}'"}
+    odd_names = {
+        "Town": 'Town "x"{}',
+        "Author": "作者{a}",
+        "home town": "http://example.org/p#homeTown",
+        "Albert Smith": "Albert {Smith}",
+        "Edbert Smith": "Ed\u200cbert □",
+        "b1.": "b '1<\\",
+    }
+    for plain, odd in odd_names.items():
+        files = {name: content.replace(plain, odd) for name, content in files.items()}
+    made = adopt(folder(files), tmp_path / "out")
+    assert validate_dataset(made.root).ok
+    mentions = {anchor.mention for question in made.questions() for anchor in question.anchors}
+    assert "Joric Smith" in mentions
+    assert not any(set(mention) & set("{}□\u200c") for mention in mentions)
+
+
 def test_a_graph_of_three_things_is_too_small(folder: Folder, tmp_path: Path) -> None:
     files = {
         "entities.tsv": "id\tlabel\ttype\ns\tA saying\tSaying\np\tOthello\tPlay\n",
@@ -110,3 +132,22 @@ def test_the_command_says_what_it_found(
     assert found["induction"]["types"]["found"] == 130
     command(folder(library(types=False)), tmp_path / "out", questions=60, seed=1, workers=1, json=False)
     assert "unchanged" in capsys.readouterr().out
+
+
+def test_few_questions_are_spread_or_refused(folder: Folder, tmp_path: Path) -> None:
+    made = folder(library())
+    few = adopt(made, tmp_path / "few", questions=24)
+    assert few.manifest.counts["questions"] >= 22
+    assert {question.split for question in few.questions()} == {"train", "validation", "test"}
+    with pytest.raises(ClwqaError, match="too few questions for three splits: 4 were asked for"):
+        adopt(made, tmp_path / "fewer", questions=4)
+
+
+def test_another_kind_of_dataset_is_not_replaced(folder: Folder, tmp_path: Path) -> None:
+    from clwqa_builders.own.commands import adopt as command
+
+    tiny.write(tmp_path / "out")
+    with pytest.raises(
+        ClwqaError, match=r"the dataset is here, and a dataset of somebody.* would replace it"
+    ):
+        command(folder(library()), tmp_path / "out", questions=60, seed=1, workers=1)

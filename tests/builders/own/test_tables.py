@@ -74,14 +74,20 @@ def test_csv_and_parquet_say_the_same(folder: Folder) -> None:
         ({"triples.tsv": TRIPLES + "b\tlivesIn\ta\n", "ontology.ttl": ONTOLOGY},
          "triples.tsv:3: field relation: livesIn leads from Person to City, not from City to Person"),
         ({"triples.tsv": TRIPLES + "x\tr\ty\nz\tr\ty\n"}, "(3 more faults, in lines 3, 4)"),
+        ({"triples.tsv": TRIPLES + "x\tr\tb\ny\tr\tb\n"}, "(1 more fault, in line 4)"),
         ({"triples.tsv": "head\trelation\ttail\n"}, "there is no triple"),
         ({"triples.csv": "head,relation,tail\n"}, "triples.tsv and triples.csv are both there"),
-        ({"graph.toml": "language = 'xx'"}, "there are no sentences for the language 'xx'"),
+        ({"graph.toml": "language = 'xx'"}, "graph/graph.toml: field language: there are no sentences for"),
+        ({"graph.toml": "langauge = 'en'"}, "graph.toml: field langauge: there is no such field. Fix: the fields are"),
+        ({"graph.toml": "name = 'a b'"}, "use letters, digits, points and hyphens"),
+        ({"graph.toml": "[relations.livesIn]\nforward = 'home'"}, "relations.livesIn.forward: 'home' must have one {}"),
+        ({"graph.toml": "[mentions]\nCity = 'the {} of {}'"}, "field mentions.City: 'the {} of {}' must have one {}"),
         ({"graph.toml": "licence = ''"}, "graph.toml: field licence"),
         ({"graph.toml": "[relations.hates]\nforward = 'hates {}'"}, "the graph has no 'hates'"),
         ({"graph.toml": "licence ="}, "not TOML"),
         ({"ontology.ttl": ONTOLOGY + ":born-in a owl:ObjectProperty ."}, "'born-in' cannot stand in a query"),
         ({"ontology.ttl": "nothing"}, "not valid Turtle"),
+        ({"ontology.ttl": ONTOLOGY.rpartition(":livesIn")[0]}, "'livesIn' is no relation of ontology.ttl. Fix: add it"),
     ],
 )  # fmt: skip
 def test_faults(folder: Folder, files: dict[str, str | bytes], told: str) -> None:
@@ -112,4 +118,4 @@ def read_and_complete(made: Path) -> None:
     from clwqa_builders.own.wording import Speaker
 
     graph = read_graph(made)
-    Speaker.of(complete(graph).ontology, graph.about)
+    Speaker.of(complete(graph).ontology, graph.about, made / "graph.toml")

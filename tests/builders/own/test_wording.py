@@ -34,6 +34,8 @@ WORDS = ontology(
     locatedIn="located in",
     isOwned="is owned by",
     chief="chief {port}",
+    knows="knows",
+    hollow="hollow {}",
 )
 
 
@@ -47,6 +49,9 @@ locatedIn in City False | Which city is located in {x} | Name every city that is
 locatedIn out Country True | Which country is {x} located in | Name the country that {x} is located in
 isOwned in City False | Which city is owned by {x} | Name every city that is owned by {x}
 isOwned out City False | Which city is {x} owned by | Name every city that {x} is owned by
+knows out City False | Can you name every city that {x} knows | Name every city that {x} knows
+knows in Country False | Which country knows {x} | Name every country that knows {x}
+hollow out City True | Which city is the hollow of {x} | Name the hollow of {x}
 chief out City False | Which city is a chief (port) of {x} | Name every chief (port) of {x}
 """
 
@@ -86,6 +91,12 @@ def test_the_words_of_the_graph_come_first() -> None:
 def test_chinese_has_its_own_sentences() -> None:
     said = Speaker.of(WORDS, About(language="zh")).questions("City", [Said("capital", "in", "Country", True)])
     assert said[1] == "以{x}为capital的country是什么？"
+
+
+def test_chinese_verbs_are_verbs() -> None:
+    speaker = Speaker.of(ontology(likes="认识"), About(language="zh"))
+    assert speaker.questions("Country", [Said("likes", "out", "City", False)])[0] == "{x}认识的city是什么？"
+    assert speaker.questions("City", [Said("likes", "in", "Country", False)])[0] == "哪个country认识{x}？"
 
 
 def test_an_becomes_a_before_a_consonant() -> None:

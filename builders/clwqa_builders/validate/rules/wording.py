@@ -19,7 +19,8 @@ EMPTY = r"[{}]|\b(?:None|nan|NaN|null|undefined)\b|\s\s|^\s|\s$|“”|‘’|�
 DOUBLED = r"[，。；：、？！]{2}|[“‘《（][，。；：、？！]|^[，。；：、？！]|《《|》》"
 UNTIDY = r"[，。；：、]{2}|[？！][，。；：、]|^[，。；：、？！]"
 FOREIGN = r"[^\P{L}\p{Han}]"  # a letter, but not a Chinese character
-BROKEN = r"[\p{C}\x{FFFD}□■◇◆‖]"
+DAMAGED = "\ufffd□■◇◆‖"
+BROKEN = rf"[\p{{C}}{DAMAGED}]"
 LATIN = "A-Za-zＡ-Ｚａ-ｚ"
 INITIAL = re.compile(f"(?<![{LATIN}])[A-ZＡ-Ｚ](?![{LATIN}])")  # 阿Q: a capital by itself is part of a name
 PAIRS = (("“", "”"), ("‘", "’"), ("《", "》"), ("〈", "〉"), ("（", "）"))
@@ -96,10 +97,10 @@ def untidy_mention(tables: DatasetTables) -> Iterator[Fault]:
 )
 def script(tables: DatasetTables) -> Iterator[Fault]:
     texts = tables.questions["question"]
-    foreign_rows = (
-        pc.match_substring_regex(texts, FOREIGN) if tables.is_chinese else pa.chunked_array([[]], pa.bool_())
+    rows = (
+        [] if tables.is_brought else pc.indices_nonzero(pc.match_substring_regex(texts, FOREIGN)).to_pylist()
     )
-    for row in pc.indices_nonzero(foreign_rows).to_pylist():
+    for row in rows:
         if foreign := [letter for letter in INITIAL.sub("", texts[row].as_py()) if _is_foreign(letter)]:
             yield Fault(tables.ids[row], "question", f"letters of another script: {''.join(foreign[:20])!r}")
     yield from _matching(tables, texts, BROKEN, "a damaged or invisible character")
@@ -122,7 +123,7 @@ def _matching(tables: DatasetTables, texts: Any, regex: str, message: str) -> It
     "Questions are in simplified characters (a folded character may be right in a name).",
 )
 def traditional(tables: DatasetTables) -> Iterator[Fault]:
-    if not tables.is_chinese:
+    if tables.is_brought:
         return
     letters = {letter for text in tables.column("question") for letter in text if letter.isalpha()}
     folded = {letter for letter in letters if comparison_key(letter) != letter}
