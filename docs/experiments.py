@@ -93,7 +93,8 @@ def measured(tables: Sequence[Table]) -> dict[str, dict[str, object]]:
             "backbone": row.backbone,
             "dataset": f"{cost.dataset.name} {cost.dataset.version} ({cost.dataset.content[:12]})",
             "questions": cost.questions,
-            **{what: round(row.cells[headings.index(what)].value, 4) for what in ("calls", "seconds")},
+            "calls": round(row.cells[headings.index("calls")].value, 2),
+            "seconds": round(row.cells[headings.index("ms")].value, 6),
         }
         for row in sorted(cost.rows, key=lambda row: row.label)
         if row.label in systems
