@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from clwqa_bench import cli as program
+from clwqa_bench import console
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -24,6 +25,9 @@ settings.load_profile("untimed")
 # Tests run side by side, one to a core: a library that takes all cores for itself only makes them wait.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Tables are as wide as in a pipe, whatever COLUMNS was when this was imported.
+console.out_console.width = console.PIPED_WIDTH
+
 # A shell without job control lets what it starts in the background ignore Ctrl-C, and that would be inherited here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -32,6 +36,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 BUILDING = {"test_build_real.py", "test_docs.py", "test_full_real.py"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which tests a worker of pytest-xdist gets together; what takes longest comes first."""
     items.sort(key=lambda item: item.path.name not in BUILDING)

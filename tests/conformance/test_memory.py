@@ -20,5 +20,5 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
 
 class TestMemoryGraph(StoreConformance):
     def test_no_text_queries(self, store: MemoryGraph) -> None:
-        with pytest.raises(GraphError, match=r"not supported by the embedded store.*Bolt or SPARQL"):
+        with pytest.raises(GraphError, match=r"no query language. Fix: .*bolt://HOST:PORT.*SPARQL http://"):
             store.query("MATCH (n) RETURN n")
