@@ -67,7 +67,7 @@ browser:
 
 .PHONY: test
 test: lint docs build browser  ## every check and the whole test suite
-	command -v chromedriver >/dev/null || marks='not browser'; $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup -m "$$marks"
+	command -v chromedriver >/dev/null || marks='not browser'; $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "$$marks"
 
 .PHONY: bench
 bench: $(VENV)/.installed-dev build  ## measure times and memory on the built data

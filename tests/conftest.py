@@ -6,11 +6,13 @@ import importlib
 import os
 import signal
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 from clwqa_bench import cli as program
@@ -32,17 +34,20 @@ console.out_console.width = console.PIPED_WIDTH
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Build in the same folders, so never at the same time; for the rest, what a file prepares is prepared once.
-BUILDING = {"test_build_real.py", "test_docs.py", "test_full_real.py"}
+LONGEST = {"test_build_real.py", "test_docs.py", "test_full_real.py"}
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests a worker of pytest-xdist gets together; what takes longest comes first."""
-    items.sort(key=lambda item: item.path.name not in BUILDING)
-    for item in items:
-        together = "building" if item.path.name in BUILDING else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(together))
+    """Files that take longest come first, so that no worker of pytest-xdist is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """Nobody else builds in `data` meanwhile: a build refuses a folder in which another one is at work."""
+    (REPOSITORY / "data").mkdir(exist_ok=True)
+    with FileLock(REPOSITORY / "data" / ".tests.lock"):
+        yield
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 
 from clwqa_bench.kg.memory import MemoryGraph
 from tests import tiny_dataset as tiny
-from tests.conftest import REPOSITORY, Result
+from tests.conftest import REPOSITORY, Result, building
 from tests.process import PLAIN_C, digests, finish, limit_files, run, start
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,8 @@ STAGES = ("parse", "graph", "questions", "pairs", "dataset", "validation")
 def reference() -> Path:
     """data/clwqa-100k, made by the code as it is now."""
     folder = REPOSITORY / "data" / "clwqa-100k"
-    result = run("build", "--out", folder)
+    with building():
+        result = run("build", "--out", folder)
     assert result.code == 0, result.err
     return folder
 

@@ -25,8 +25,8 @@ from clwqa_bench.errors import BuildError
 from clwqa_bench.ontology import Ontology
 from clwqa_builders.questions.templates import parse_template
 from clwqa_builders.sources.catalogue import Catalogue
+from tests.conftest import REPOSITORY, building
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python|pycon|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -86,15 +86,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("session", ALL, ids=[session.place for session in ALL])
 def test_a_command_prints_what_the_page_shows(session: Session, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        session.command,
-        shell=True,
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    with building():
+        done = subprocess.run(
+            session.command,
+            shell=True,
+            cwd=REPOSITORY,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
     assert done.returncode == 0, done.stderr
     if session.shown and not OutputChecker().check_output(session.shown, done.stdout, FLAGS):
         pytest.fail(f"{session.place} prints:\n{done.stdout}")
