@@ -10,6 +10,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 DATA := data/clwqa-100k
+PYTHON_FOLDERS := clwqa_bench builders baselines leaderboard tests benchmarks docs/*.py
 # The first interpreter that is new enough; override with `make build PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -44,6 +45,7 @@ build-full: $(VENV)/.installed-build  ## make the larger dataset, which needs np
 .PHONY: lint
 lint: $(VENV)/.installed-dev  ## style, types and the walls between packages
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -51,22 +53,27 @@ lint: $(VENV)/.installed-dev  ## style, types and the walls between packages
 docs: $(VENV)/.installed-dev  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The report page is tested in a real browser.  Where Debian's packages can be installed they are; elsewhere a
-# missing browser leaves those tests out and says so, except in continuous integration, which never leaves any out.
-.PHONY: browser
-browser:
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null && exit 0; \
+# Pages are tested in a real browser, signatures with ssh-keygen, the full profile with packages of npm.  Where Debian's
+# packages can be installed they are; elsewhere what is missing leaves its tests out and says so, except in continuous
+# integration, which never leaves any out.
+.PHONY: tools
+tools:
+	@missing=; \
+	for tool in chromium:chromium chromedriver:chromium-driver ssh-keygen:openssh-client npm:npm; do \
+		command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool#*:}"; \
+	done; \
+	test -z "$$missing" && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "installing chromium and chromium-driver ..." >&2; \
-		apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; \
+		echo "installing$$missing ..." >&2; \
+		apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; \
 	elif [ -n "$$CI" ]; then \
-		echo "no chromium and chromedriver here, and no right to install them" >&2; exit 2; \
+		echo "not here, and no right to install it:$$missing" >&2; exit 2; \
 	else \
-		echo "browser tests are left out: install chromium and chromium-driver to run them" >&2; \
+		echo "some tests are left out; to run them, install$$missing" >&2; \
 	fi
 
 .PHONY: test
-test: lint docs build browser  ## every check and the whole test suite
+test: lint docs build tools  ## every check and the whole test suite
 	command -v chromedriver >/dev/null || marks='not browser'; $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "$$marks"
 
 .PHONY: bench

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,10 +33,13 @@ class SplitGold:
     split: Split
 
     @cached_property
+    def withheld(self) -> bool:
+        """Whether there is none: the dataset is a public folder that leaves it out."""
+        return self.dataset.withholds(self.split)
+
+    @cached_property
     def by_id(self) -> dict[str, Question]:
-        """All questions with their gold; none where it is withheld."""
-        if self.dataset.withholds(self.split):
-            return {}
+        """All questions with their gold."""
         return {question.id: question for question in self.dataset.questions(self.split)}
 
 
@@ -137,18 +141,22 @@ def shortened(event: TraceEvent, id: str, gold: SplitGold) -> TraceEvent:
     long = {name: entries for name in names if len(entries := getattr(event, name)) > TRACE_HEAD}
     if not long:
         return event
-    question = gold.by_id.get(id)
-    answers = {answer.entity_id for answer in question.answers} if question else set()
-    nodes = answers.union(*(path.entities for path in question.standard_paths)) if question else answers
-    evidence = set(question.evidence) if question else set()
-    keep = {
-        "entities": lambda entity: entity in nodes,
-        "triples": lambda triple: triple in evidence,
-        "paths": lambda path: any({t.head, t.tail} & answers for t in path.triples),
-        "texts": lambda text: text.entity_id in nodes,
-    }
+    keep = {} if gold.withheld else _on_gold(gold.by_id[id])
     update: dict[str, Any] = {
         name: entries[:TRACE_HEAD] + tuple(filter(keep.get(name, lambda _: False), entries[TRACE_HEAD:]))
         for name, entries in long.items()
     }
     return event.model_copy(update={"total": event.total or max(map(len, long.values())), **update})
+
+
+def _on_gold(question: Question) -> dict[str, Callable[[Any], bool]]:
+    """By list of an event, whether an entry lies on a gold path."""
+    answers = {answer.entity_id for answer in question.answers}
+    nodes = answers.union(*(path.entities for path in question.standard_paths))
+    evidence = set(question.evidence)
+    return {
+        "entities": lambda entity: entity in nodes,
+        "triples": lambda triple: triple in evidence,
+        "paths": lambda path: any({t.head, t.tail} & answers for t in path.triples),
+        "texts": lambda text: text.entity_id in nodes,
+    }

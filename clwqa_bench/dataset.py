@@ -25,6 +25,7 @@ from clwqa_bench.records import SCHEMA_VERSION, SPLITS, Question, QuestionView, 
 
 if TYPE_CHECKING:
     from clwqa_bench.kg.memory import MemoryGraph
+    from clwqa_bench.llm.tasks import Language
 
 REBUILD = "build or download the dataset again; a file of it must not be edited"
 BATCH = 2_000
@@ -108,6 +109,11 @@ class Dataset:
             for name, entry in manifest.files.items():
                 verify_file(root, name, entry)
         return cls(root, manifest)
+
+    @property
+    def prompts(self) -> Language:
+        """The language in which models are asked about it: Chinese, or English for whatever else it is written in."""
+        return "zh" if self.manifest.config.get("language", "zh") == "zh" else "en"
 
     def withholds(self, split: Split) -> bool:
         """Whether this is a public folder from which the gold of a split is left out (`leaderboard withhold`)."""

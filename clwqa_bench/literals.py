@@ -47,23 +47,31 @@ def literal_id(value: float | bool) -> str:
     """
     if isinstance(value, bool):
         return f"truth:{_TRUTHS[value][0]}"
-    return f"number:{round(float(value), 6):g}" if value % 1 else f"number:{int(value)}"
+    return f"number:{f'{value:.6f}'.rstrip('0').rstrip('.')}"
 
 
 def chinese(value: float) -> str:
-    """A number below ten thousand in Chinese numerals, with at most six decimals.
+    """A number below a hundred million in Chinese numerals, with at most six decimals.
 
-    >>> chinese(10), chinese(205), chinese(2.5)
-    ('十', '二百零五', '二点五')
+    >>> chinese(10), chinese(205), chinese(2.5), chinese(30_010)
+    ('十', '二百零五', '二点五', '三万零一十')
     """
-    if value % 1:
-        whole, _, decimals = literal_id(value).removeprefix("number:").partition(".")
-        return f"{chinese(int(whole))}点{''.join(_DIGITS[int(d)] for d in decimals)}"
-    text, zero = "", False
-    digits = str(int(abs(value)))
-    for place, digit in zip(range(len(digits) - 1, -1, -1), map(int, digits), strict=True):
+    if value < 0:
+        return f"负{chinese(-value)}"
+    whole, _, decimals = literal_id(value).removeprefix("number:").partition(".")
+    text = _numeral(int(whole)) or _DIGITS[0]
+    text = text.removeprefix("一") if text.startswith("一十") else text
+    return f"{text}点{''.join(_DIGITS[int(d)] for d in decimals)}" if decimals else text
+
+
+def _numeral(number: int) -> str:
+    """Every place with its unit (一十, not 十); nothing for 0.  Raises ValueError from a hundred million on."""
+    if number >= 10**8:
+        raise ValueError(f"{number:,} has no numeral here: it is a hundred million or more")
+    high, low = divmod(number, 10_000)
+    text, zero = (f"{_numeral(high)}万", low < 1000) if high else ("", False)
+    for place, digit in zip((3, 2, 1, 0), map(int, f"{low:04}"), strict=True):
         if digit:
             text += ("零" if zero else "") + _DIGITS[digit] + _UNITS[place]
         zero = bool(text) and not digit
-    text = text.removeprefix("一") if text.startswith("一十") else text or _DIGITS[0]
-    return f"负{text}" if value < 0 else text
+    return text

@@ -71,7 +71,8 @@ LlmSettingsOption = Annotated[
     ),
 ]
 LanguageOption = Annotated[
-    Language | None, typer.Option(help="Language of the prompts, by default the dataset's.", rich_help_panel=MODEL)
+    Language | None,
+    typer.Option(help="Language of the prompts, by default the dataset's.", rich_help_panel=MODEL),
 ]
 NoCacheOption = Annotated[
     bool,
@@ -151,7 +152,7 @@ def run(
     _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language})
     opened = Dataset.open(dataset)
     options = Options(
-        language=language or ("en" if opened.manifest.config.get("language", "zh") != "zh" else "zh"),
+        language=language or opened.prompts,
         settings=key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,

@@ -23,10 +23,12 @@ class _Marks:
     between: str
     also: str
     comma: str
+    years: str
+    before: str  # the turn of the era
 
 
-CHINESE = _Marks("：", ("（", "）"), "；", "又称", "、")
-OTHER = _Marks(": ", (" (", ")"), "; ", "also ", ", ")
+CHINESE = _Marks("：", ("（", "）"), "；", "又称", "、", "{}—{}年", "前{}")
+OTHER = _Marks(": ", (" (", ")"), "; ", "also ", ", ", "{}–{}", "{} BC")
 TEXT_LIMIT = 120
 """Characters of a passage that are printed; nine passages in ten are shorter."""
 ALIASES = 3
@@ -82,7 +84,7 @@ def _details(entity: Entity, marks: _Marks) -> list[str]:
     if others := _other_names(entity, pinyin=marks is CHINESE):
         found.append(f"{marks.also}{marks.comma.join(others[:ALIASES])}")
     if "begin" in attributes or "end" in attributes:
-        found.append(f"{_year(attributes.get('begin', ''))}—{_year(attributes.get('end', ''))}年")
+        found.append(marks.years.format(*(_year(attributes.get(end, ""), marks) for end in ("begin", "end"))))
     found += [attributes[key] for key in PLAIN if key in attributes]
     if role := ROLES.get(attributes.get("role", "")):
         found.append(role)
@@ -99,8 +101,8 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, comparison_key(name)))
 
 
-def _year(year: str) -> str:
-    return f"前{year[1:]}" if year.startswith("-") else year
+def _year(year: str, marks: _Marks) -> str:
+    return marks.before.format(year[1:]) if year.startswith("-") else year
 
 
 def _arrow(relation: str, sense: Sense) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from clwqa_bench.kg.protocol import Entity, Path, Triple
+from clwqa_bench.kg.protocol import Entity, Triple
+from clwqa_bench.kg.protocol import Path as Walk
 from clwqa_bench.kg.verbalise import node_text, path_text, triple_text
+from clwqa_bench.ontology import Ontology
 
 LABELS = {"w": "守株待兔", "u": "韩非子·五蠹", "b": "韩非子"}
 
@@ -29,6 +33,21 @@ def test_a_node_is_named_by_type_name_and_what_else_identifies_it(entity: Entity
     assert node_text(entity) == expected
 
 
+ENGLISH = """
+@prefix : <urn:clwqa:ontology#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Reign a owl:Class ; rdfs:label "reign"@en .
+"""
+
+
+def test_another_language_has_other_marks(tmp_path: Path) -> None:
+    (tmp_path / "ontology.ttl").write_text(ENGLISH, encoding="utf-8")
+    years = (("begin", "-27"), ("end", "14"))
+    reign = Entity("r", "Augustus", ("Reign",), ("Octavian", "Caesar"), attributes=years)
+    shown = node_text(reign, Ontology.load(tmp_path / "ontology.ttl"))
+    assert shown == "reign: Augustus (also Octavian, Caesar; 27 BC–14)"
+
+
 def test_a_long_passage_is_cut() -> None:
     assert node_text(Entity("q", "", ("Quotation",), text="兔" * 99), limit=10) == f"引文：{'兔' * 9}…"
 
@@ -38,6 +57,6 @@ def test_a_triple_reads_as_it_is_stored() -> None:
 
 
 def test_a_path_shows_which_way_its_edges_point() -> None:
-    path = Path(("b", "u", "w"), ("partOf", "hasSource"), ("in", "in"))
+    path = Walk(("b", "u", "w"), ("partOf", "hasSource"), ("in", "in"))
     assert path_text(path, LABELS.__getitem__) == "韩非子 ←属于作品— 韩非子·五蠹 ←出自— 守株待兔"
-    assert path_text(Path(("w",)), LABELS.__getitem__) == "守株待兔"
+    assert path_text(Walk(("w",)), LABELS.__getitem__) == "守株待兔"

@@ -40,7 +40,8 @@ def test_matching(gold: Answer, text: str, right: bool) -> None:
     ("value", "text"),
     [
         (0, "零"), (2, "二"), (10, "十"), (11, "十一"), (20, "二十"), (105, "一百零五"), (110, "一百一十"),
-        (1010, "一千零一十"), (3000, "三千"), (2.5, "二点五"), (-221, "负二百二十一"),
+        (1010, "一千零一十"), (3000, "三千"), (2.5, "二点五"), (-221, "负二百二十一"), (-0.5, "负零点五"),
+        (10_000, "一万"), (12_010, "一万二千零一十"), (300_405, "三十万零四百零五"), (70_000_100, "七千万零一百"),
     ],
 )  # fmt: skip
 def test_chinese_numerals(value: float, text: str) -> None:
@@ -48,8 +49,8 @@ def test_chinese_numerals(value: float, text: str) -> None:
 
 
 def test_values_of_every_engine() -> None:
-    assert [literal_id(v) for v in (3, 3.0, 2.5, 1.4000000000000001, True, False)] == [
-        "number:3", "number:3", "number:2.5", "number:1.4", "truth:yes", "truth:no",
+    assert [literal_id(v) for v in (3, 3.0, 2.5, 1.4000000000000001, 123456.75, True, False)] == [
+        "number:3", "number:3", "number:2.5", "number:1.4", "number:123456.75", "truth:yes", "truth:no",
     ]  # fmt: skip
 
 

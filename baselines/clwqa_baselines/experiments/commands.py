@@ -114,15 +114,16 @@ def experiment(
         console.emit(_described(), json, _draw_list)
         return
     chosen = _chosen(names, system)
+    opened = SharedGraph.open(dataset)
     options = Options(
-        language=language or "zh",
+        language=language or opened.prompts,
         settings=running.key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,
         cache=None if no_cache else default_path(),
     )
     setting = Setting(
-        dataset=SharedGraph.open(dataset),
+        dataset=opened,
         selection=Selection(split, seed, sample),
         runs=out / "runs",
         llms=tuple(llm or ("lexical",)),
