@@ -74,7 +74,7 @@ tools:
 
 .PHONY: test
 test: lint docs build tools  ## every check and the whole test suite
-	command -v chromedriver >/dev/null || marks='not browser'; $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "$$marks"
+	command -v chromedriver >/dev/null || marks='not browser'; $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "$$marks"
 
 .PHONY: bench
 bench: $(VENV)/.installed-dev build  ## measure times and memory on the built data
