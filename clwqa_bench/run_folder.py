@@ -118,10 +118,15 @@ def manifest_bytes(manifest: RunManifest) -> bytes:
 
 
 def differences(before: Record, now: Record) -> dict[str, tuple[Any, Any]]:
-    """What of two identities is not the same, by dotted key: (before, now)."""
+    """What of two identities is not the same, by dotted key: (before, now).
+
+    A run's variant only sums up its settings, so it is left out where these are named.
+    """
     one, other = (_flat(manifest.model_dump(mode="json")) for manifest in (before, now))
-    keys = sorted({*one, *other})
-    return {key: (one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)}
+    changed = [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+    if any(key.startswith("config.") for key in changed):
+        changed = [key for key in changed if key != "variant"]
+    return {key: (one.get(key), other.get(key)) for key in changed}
 
 
 def _put_aside(folder: Path) -> int:

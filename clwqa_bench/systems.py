@@ -206,8 +206,9 @@ class System(ABC):
 
     @property
     def variant(self) -> str:
-        """Tells runs of one system apart in tables; by default nothing does."""
-        return ""
+        """Tells runs of one system apart in tables; by default the settings that are not the default."""
+        changed = self.config.model_dump(exclude_defaults=True)
+        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
 
     def prepare(self, resources: Resources) -> None:  # noqa: B027 - most systems need nothing
         """Build indexes, learn from the train split; called once, before the first question."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, cast
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from clwqa_bench.llm.rules import Rules
+    from clwqa_bench.ontology import Ontology
 
 Language = Literal["zh", "en"]
 PROMPTS = Path(__file__).parent / "prompts"
@@ -45,6 +46,10 @@ class Output(Record):
 
 OutputT = TypeVar("OutputT", bound=Output)
 
+Choices = Mapping[str, Iterable[str | int]]
+"""By the names that lead to a field, with dots between them: `anchors.elements`.  A list is passed through, so the
+name of a list of texts means each text."""
+
 
 class Task(Record, Generic[OutputT]):
     """Base of all tasks.  `max_tokens` bounds the reply; `stage` is where its cost counts unless a system says.
@@ -63,8 +68,17 @@ class Task(Record, Generic[OutputT]):
     prompts: ClassVar[Path] = PROMPTS
 
     def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the reply: every key required and no other allowed, without references."""
-        return _strict(self.Output.model_json_schema(mode="serialization"))
+        """JSON Schema of the reply: every key required and no other allowed, without references, values closed to
+        `choices`.
+        """
+        schema = _strict(self.Output.model_json_schema(mode="serialization"))
+        for path, values in self.choices().items():
+            _within(schema, path)["enum"] = list(dict.fromkeys(values))
+        return schema
+
+    def choices(self) -> Choices:
+        """The values that fields of the reply are closed to; all others are as `Output` has them."""
+        return {}
 
     def by_rule(self, rules: Rules) -> OutputT | None:
         """What `--llm lexical` replies, from the fields alone; None if there is no rule for it."""
@@ -148,13 +162,31 @@ class ExtractConstraints(Task[Constraints]):
     question: str
     elements: tuple[ElementNote, ...]
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; labels are closed to those of `elements`."""
-        schema = super().output_schema()
-        label = {"type": "string", "enum": [note.label for note in self.elements]}
-        schema["properties"]["target_element"] = label
-        schema["properties"]["anchors"]["items"]["properties"]["elements"]["items"] = label
-        return schema
+    def choices(self) -> Choices:
+        """Labels are those of `elements`."""
+        labels = [note.label for note in self.elements]
+        return {"target_element": labels, "anchors.elements": labels}
+
+    def by_rule(self, rules: Rules) -> Constraints:
+        """What the linker finds, in the labels the task has."""
+        linker = rules.linker()
+        linked = linker.link(self.question)
+        anchors = tuple(
+            AnchorMention(mention=anchor.mention, elements=labels)
+            for anchor in linked.anchors
+            if (labels := self._labels(anchor.element, linker.ontology))
+        )
+        target = self._labels(linked.target_element, linker.ontology)
+        return Constraints(anchors=anchors, target_element=target[0] if target else "")
+
+    def _labels(self, element: str, ontology: Ontology) -> tuple[str, ...]:
+        """The label the task has for an element, or for the nearest one above; none if there is none."""
+        known = {note.label for note in self.elements}
+        for name in (element, *ontology.ancestors(element)):
+            for label in (name, ontology.label(name)):
+                if label in known:
+                    return (label,)
+        return ()
 
 
 class Snippet(Record):
@@ -181,6 +213,18 @@ class AnswerFromEvidence(Task[EvidenceAnswer]):
     question: str
     snippets: tuple[Snippet, ...]
 
+    def by_rule(self, rules: Rules) -> EvidenceAnswer:
+        """The end nodes of the best snippets, and of no other.
+
+        Snippets come best first.  All that share the highest score are taken, since a question may have several
+        answers and paths of one shape score alike; where nothing is scored, the first alone.  No snippet, no answer.
+        """
+        scores = [snippet.score for snippet in self.snippets if snippet.score is not None]
+        best = [one for one in self.snippets if one.score == max(scores)] if scores else self.snippets[:1]
+        return EvidenceAnswer(
+            answers=tuple(one.answer for one in best), citations=tuple(one.number for one in best)
+        )
+
 
 class AnswerClosedBook(Task[ClosedBookAnswer]):
     """Answer without any graph: at once (zero-shot) or, if `reasoned`, after thinking step by step."""
@@ -194,12 +238,13 @@ class AnswerClosedBook(Task[ClosedBookAnswer]):
     question: str
     reasoned: bool = False
 
-    def output_schema(self) -> dict[str, Any]:
+    def choices(self) -> Choices:
         """Without room for reasoning unless it is asked for: a zero-shot answer must not be a reasoned one."""
-        schema = super().output_schema()
-        if not self.reasoned:
-            schema["properties"]["reasoning"] = {"type": "string", "enum": [""]}
-        return schema
+        return {} if self.reasoned else {"reasoning": [""]}
+
+    def by_rule(self, rules: Rules) -> ClosedBookAnswer:
+        """No answer: without a model there is no knowledge."""
+        return ClosedBookAnswer(answers=())
 
 
 class ExtractAnswers(Task[Answers]):
@@ -213,6 +258,11 @@ class ExtractAnswers(Task[Answers]):
 
     question: str
     text: str
+
+    def by_rule(self, rules: Rules) -> Answers:
+        """Names of the graph in the text, longest first at every place, but for those the question names itself."""
+        found = rules.linker().gazetteer.all_mentions(self.text)
+        return Answers(answers=tuple(m.text.strip("《》") for m in found if m.text not in self.question))
 
 
 TASKS: tuple[type[Task[Any]], ...] = (
@@ -312,3 +362,12 @@ def _strict(schema: dict[str, Any]) -> dict[str, Any]:
         return kept
 
     return cast(dict[str, Any], strict(schema))
+
+
+def _within(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    """The part of a schema that a path of `Choices` leads to.  Raises KeyError if there is none."""
+    for name in path.split("."):
+        schema = schema["properties"][name]
+        while "items" in schema:
+            schema = schema["items"]
+    return schema

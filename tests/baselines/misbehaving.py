@@ -29,14 +29,19 @@ class Misbehaving:
     calls: int = 0
     failures: int = 0
     after: int = 0  # calls begun after a failure was handed over
-    tasks: list[str] = field(default_factory=list)
+    asked: list[Task[Any]] = field(default_factory=list)
 
     name = "test/misbehaving"
+
+    @property
+    def tasks(self) -> list[str]:
+        """Their ids, in the order asked."""
+        return [task.id for task in self.asked]
 
     async def do(self, task: Task[Any]) -> Reply[Any]:
         self.calls += 1
         self.after += bool(self.failures)
-        self.tasks.append(task.id)
+        self.asked.append(task)
         number = self.calls
         await asyncio.sleep(0)  # whatever is asked at once has been asked when the first reply comes
         if self.fail_from <= number <= self.fail_to:

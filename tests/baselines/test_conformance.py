@@ -25,6 +25,7 @@ from clwqa_bench.registry import SYSTEMS
 from clwqa_bench.systems import Resources, System, system_class
 from tests import tiny_dataset
 from tests.baselines.misbehaving import Misbehaving, Talk
+from tests.llm.strict import check_strict
 
 HONEST = [
     name for name in SYSTEMS.names() if not system_class(name).oracle
@@ -69,6 +70,7 @@ class Known:
     """Gold that may be looked at."""
 
     by_id: dict[str, Question]
+    withheld: bool = False
 
 
 NO_GOLD = cast(SplitGold, Sealed())
@@ -176,6 +178,14 @@ def test_every_stage_that_asks_the_model_is_traced(name: str, ready: Callable[[s
         asked = {stage for stage, used in found.usage.items() if used.calls}
         assert asked
         assert asked <= {event.stage for event in found.trace}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_every_endpoint_takes_the_schemas_of_what_is_asked(name: str, ready: Callable[[str], Ready]) -> None:
+    llm = Misbehaving(ready(name).resources.llm)
+    ready(name).ask_all(ready(name).views, llm)
+    for task in llm.asked:
+        check_strict(task.output_schema())
 
 
 TRACED = {  # what diagnostics and docs count on

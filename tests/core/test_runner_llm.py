@@ -309,7 +309,8 @@ def test_a_dry_run_prices_every_call_and_writes_nothing(
 ) -> None:
     llm = script()
     found = dry(dataset, tmp_path / "run")
-    assert (found.title, found.questions, found.tried) == ("asker [test/scripted-1]", QUESTIONS, QUESTIONS)
+    assert found.title == "asker-twice [test/scripted-1]"
+    assert (found.questions, found.tried) == (QUESTIONS, QUESTIONS)
     (calls,) = found.tasks.values()
     assert calls == found.total
     assert (calls.calls, calls.tokens_in, calls.tokens_out, calls.cost) == (24, 2_400, 24 * 1_024, 6.0)

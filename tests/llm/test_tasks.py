@@ -13,17 +13,20 @@ from clwqa_bench.llm.tasks import (
     TASKS,
     AnswerClosedBook,
     AnswerFromEvidence,
+    Choices,
     ElementNote,
     ExtractAnswers,
     ExtractConstraints,
     JudgeAnswer,
     Language,
+    Output,
     Snippet,
     Task,
     prompts_digest,
     render,
     render_repair,
 )
+from tests.llm.strict import check_strict
 
 IDIOM = ElementNote(label="Idiom", description="固定的四字或多字词语", parent="Expression")
 WORK = ElementNote(label="Work", description="书、文章、诗")
@@ -97,16 +100,41 @@ def test_schemas_are_strict(name: str) -> None:
     check_strict(EXAMPLES[name].output_schema())
 
 
-def check_strict(schema: dict[str, Any]) -> None:
-    """What OpenAI's strict mode asks of a schema: closed objects with every key required, no references."""
-    assert set(schema) <= {"type", "properties", "required", "additionalProperties", "items", "enum"}
-    if schema["type"] == "object":
-        assert schema["required"] == list(schema["properties"])
-        assert schema["additionalProperties"] is False
-        for part in schema["properties"].values():
-            check_strict(part)
-    if schema["type"] == "array":
-        check_strict(schema["items"])
+class Walk(Output):
+    names: tuple[str, ...]
+    steps: tuple[tuple[int, ...], ...]
+
+
+class ChooseWalks(Task[Walk]):
+    id = "choose-walks"
+    version = 1
+    Output = Walk
+    max_tokens = 8
+    stage = "expand"
+
+    closed: dict[str, tuple[str | int, ...]]
+
+    def choices(self) -> Choices:
+        return self.closed
+
+
+def test_a_field_is_closed_to_its_choices_and_keeps_its_type_whatever_lists_it_is_in() -> None:
+    schema = ChooseWalks(closed={"names": ("甲", "乙", "甲"), "steps": (1, 2)}).output_schema()
+    assert schema["properties"] == {
+        "names": {"type": "array", "items": {"type": "string", "enum": ["甲", "乙"]}},
+        "steps": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "integer", "enum": [1, 2]}},
+        },
+    }
+    check_strict(schema)
+    open_ = ChooseWalks(closed={}).output_schema()
+    assert open_["properties"]["names"] == {"type": "array", "items": {"type": "string"}}
+
+
+def test_choices_of_a_field_that_there_is_not_are_an_error() -> None:
+    with pytest.raises(KeyError, match="nodes"):
+        ChooseWalks(closed={"nodes": ()}).output_schema()
 
 
 def test_labels_are_closed_in_the_schema_of_constraints() -> None:

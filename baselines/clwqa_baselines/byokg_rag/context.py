@@ -9,7 +9,7 @@ from clwqa_baselines.byokg_rag.graph import Fact
 from clwqa_baselines.byokg_rag.tasks import Line
 from clwqa_baselines.rules.ways import reached
 from clwqa_baselines.shared.evidence import ref, refs
-from clwqa_bench.kg.protocol import GraphStore, Path, Triple
+from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.predictions import Evidence, EvidencePath, EvidenceText, EvidenceTriple
 
 
@@ -82,7 +82,7 @@ class Lines:
             [self.facts[line.text] for line in self.shown()] if self.cutting else list(self.facts.values())
         )
         paths = [walk for fact in shown if fact.is_path for walk in fact.walks]
-        triples = dict.fromkeys(last(walk) for fact in shown if not fact.is_path for walk in fact.walks)
+        triples = dict.fromkeys(walk.triples[-1] for fact in shown if not fact.is_path for walk in fact.walks)
         return Evidence(
             paths=as_evidence(paths),
             triples=tuple(
@@ -94,11 +94,6 @@ class Lines:
                 for number, fact in enumerate((fact for fact in shown if not fact.walks), start=1)
             ),
         )
-
-
-def last(walk: Path) -> Triple:
-    """The last step of a walk."""
-    return Path(walk.nodes[-2:], walk.relations[-1:], walk.senses[-1:]).triples[0]
 
 
 def as_evidence(paths: Sequence[Path]) -> tuple[EvidencePath, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -99,14 +99,15 @@ class Tools:
         return self.relations.label[Move(walk.relations[-1], walk.senses[-1])]
 
     def around(self, nodes: Iterable[str], hops: int, most: int = 1_000) -> Iterator[Fact]:
-        """Merged triples within some steps, each entity once; at most so many entities are looked at."""
+        """Merged triples within some steps, each entity once; at most so many entities are looked at in a step, and
+        the facts of a step that has more are marked `cut`."""
         level = [Path((node,)) for node in nodes]
         seen = {walk.nodes[0] for walk in level}
         for _ in range(hops):
             further: list[Path] = []
             for walk in level[:most]:
                 for fact in self.triples(walk):
-                    yield fact
+                    yield replace(fact, cut=True) if len(level) > most else fact
                     further += fact.walks
             level = []
             for walk in further:

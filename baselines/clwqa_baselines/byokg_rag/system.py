@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from clwqa_baselines.byokg_rag.agentic import Agentic
 from clwqa_baselines.byokg_rag.config import ByokgConfig
-from clwqa_baselines.byokg_rag.context import Lines, Overlong, as_evidence, last
+from clwqa_baselines.byokg_rag.context import Lines, Overlong, as_evidence
 from clwqa_baselines.byokg_rag.graph import Fact, Relations, Tools
 from clwqa_baselines.byokg_rag.query import Runner, runs_cypher, schema_lines
 from clwqa_baselines.byokg_rag.scoring import Ranker
@@ -21,7 +21,6 @@ from clwqa_baselines.byokg_rag.tasks import (
 from clwqa_baselines.byokg_rag.work import Work
 from clwqa_baselines.rules.ways import Offer
 from clwqa_baselines.shared.adapter import Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.evidence import refs
 from clwqa_baselines.shared.mentions import open_mentions
 from clwqa_baselines.shared.names import namer
@@ -29,10 +28,10 @@ from clwqa_baselines.shared.replies import Ended, failed
 from clwqa_baselines.shared.topics import ORACLES
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Card, Context, Resources, SettingError
+from clwqa_bench.systems import Card, Context, Resources, SettingError, System
 
 
-class ByokgRag(Baseline):
+class ByokgRag(System):
     """Rounds of linking and retrieval, then an answer: at most 15 calls a question, 17 with the Cypher linker.
 
     If a call fails: a reply that was refused or cannot be read holds no tags, so the tool that asked for it is
@@ -183,7 +182,7 @@ class ByokgRag(Baseline):
         else:
             agentic = Agentic(self.config, self._tools, self._ranker, self._offered)
             fresh = await agentic.retrieve(sources, work)
-        triples = dict.fromkeys(last(walk) for fact in fresh for walk in fact.walks)
+        triples = dict.fromkeys(walk.triples[-1] for fact in fresh for walk in fact.walks)
         work.ctx.trace.add(TraceEvent(stage="retrieve", op=self.config.retriever, triples=refs(triples)))
 
     def _follow(self, paths: Iterable[Sequence[str]], work: Work) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from clwqa_baselines.byokg_rag.routes import routes, standing
 from clwqa_baselines.rules.fitting import fitting
 from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import Output, Task, Texts
+from clwqa_bench.llm.tasks import Choices, Output, Task, Texts
 from clwqa_bench.records import Record
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -56,16 +56,14 @@ class LinkToGraph(Task[Artifacts]):
     patterns: tuple[str, ...] = ()
     user_text: str = ""
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; relations are those offered, and a query is written only for a store that runs it."""
-        schema = super().output_schema()
-        properties = schema["properties"]
-        properties["paths"]["items"]["items"] = _closed(one.label for one in self.relations)
+    def choices(self) -> Choices:
+        """Relations are those offered, and a query is written only for a store that runs it."""
+        closed: dict[str, Iterable[str | int]] = {"paths": [one.label for one in self.relations]}
         if not self.queryable:
-            properties["opencypher"] = {"type": "string", "enum": [""]}
+            closed["opencypher"] = [""]
         if self.first:
-            properties["finished"] = {"type": "boolean", "enum": [False]}
-        return schema
+            closed["finished"] = [False]
+        return closed
 
     def by_rule(self, rules: Rules) -> Artifacts:
         """The entities the linker sees and the best routes; later, what routes go on from, or that all is found.
@@ -104,11 +102,9 @@ class SelectRelations(Task[Selected]):
     relations: tuple[Offer, ...]
     known: tuple[Offer, ...] = ()  # all relations of the graph: for rules, which plan over them
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; relations are those offered."""
-        schema = super().output_schema()
-        schema["properties"]["relations"]["items"] = _closed(one.label for one in self.relations)
-        return schema
+    def choices(self) -> Choices:
+        """Relations are those offered."""
+        return {"relations": [one.label for one in self.relations]}
 
     def by_rule(self, rules: Rules) -> Selected:
         """Those on any of the best routes; if none is, those whose words are like the question's."""
@@ -143,12 +139,9 @@ class ChooseNext(Task[NextStep]):
     names: tuple[str, ...]
     known: tuple[Offer, ...] = ()
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; entities are those in the triples of the context, if they are not too many to list."""
-        schema = super().output_schema()
-        if 0 < len(self.names) <= MOST_NAMES:
-            schema["properties"]["entities"]["items"] = _closed(self.names)
-        return schema
+    def choices(self) -> Choices:
+        """Entities are those in the triples of the context, if they are not too many to list."""
+        return {"entities": self.names} if 0 < len(self.names) <= MOST_NAMES else {}
 
     def by_rule(self, rules: Rules) -> NextStep:
         """What a route goes on from; finished where one has arrived, or none goes on."""
@@ -207,7 +200,3 @@ class Generate(Task[Generated]):
     def by_rule(self, rules: Rules) -> Generated:
         """What fits the question best of all that the context leads to."""
         return Generated(answers=fitting(self.question, _reached(self.context), rules).names)
-
-
-def _closed(texts: Iterable[str]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(dict.fromkeys(texts))}

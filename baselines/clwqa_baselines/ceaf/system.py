@@ -51,12 +51,6 @@ class Ceaf(System):
     Config = CeafConfig
     config: CeafConfig
 
-    @property
-    def variant(self) -> str:
-        """The settings that are not the default."""
-        changed = self.config.model_dump(exclude_defaults=True)
-        return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
-
     def prepare(self, resources: Resources) -> None:
         config = self.config
         self._graph, self._ontology = resources.kg, resources.ontology

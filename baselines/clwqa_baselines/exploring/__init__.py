@@ -4,6 +4,7 @@
 ``words``     what is shown of nodes and relations, and read back
 ``steps``     where a way can go on
 ``calls``     the calls of one question
+``search``    the exploration for one question, and what it has gathered
 ``explorer``  from topics to an answer, however the search ends
 
 A way through the graph is a `Path` of the graph store, so what an explorer needs to know of a node (where it was

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clwqa_baselines.shared.replies import FLAGS, Ended
+from clwqa_baselines.shared.replies import FLAGS, asked
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import Flag, Stage
@@ -31,8 +31,6 @@ class Calls:
         if self.most and self.made >= self.most - 1 and not last:
             raise OutOfCalls
         self.made += 1
-        reply = await self.ctx.ask(task, stage)
-        if reply.status == "skipped":
-            raise Ended(reply)
+        reply = await asked(task, self.ctx, stage)
         self.flags |= dict.fromkeys(FLAGS.get(reply.status, ()))
         return reply

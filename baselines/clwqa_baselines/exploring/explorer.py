@@ -5,48 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
-from clwqa_baselines.exploring.calls import Calls, OutOfCalls
+from clwqa_baselines.exploring.calls import OutOfCalls
+from clwqa_baselines.exploring.search import Ending, Said, Search
 from clwqa_baselines.exploring.settings import ExplorerSettings
 from clwqa_baselines.exploring.words import Known, Words
 from clwqa_baselines.shared.adapter import Adapted, Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.replies import Ended, failed
 from clwqa_baselines.shared.topics import ORACLES, Topics
 from clwqa_bench.kg.protocol import Path
-from clwqa_bench.llm.tasks import AnswerClosedBook, Task, Texts
+from clwqa_bench.llm.tasks import AnswerClosedBook, Task
 from clwqa_bench.predictions import Evidence, EvidenceTriple, Flag, PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Context, Resources
+from clwqa_bench.systems import Context, Resources, System
 
 
-class Said(Protocol):
-    """What a final reply says; besides, it gives a reason."""
-
-    @property
-    def answers(self) -> Texts: ...
-
-
-Ending = Said | Literal["half_stop", "parametric"]
-"""How a search ends: with an answer, with nothing to go on from, or with nothing to build on."""
-
-
-class Search(Protocol):
-    """The exploration for one question."""
-
-    question: str
-    words: Words
-    calls: Calls
-
-    async def run(self, frontier: Sequence[Path]) -> Ending:
-        """Explore from the topics.  Raises OutOfCalls and Ended as `Calls.ask` does."""
-
-    def triples(self) -> tuple[TripleRef, ...]:
-        """What was gathered, in the order shown."""
-
-
-class Explorer(Baseline):
+class Explorer(System):
     """Explores, then answers: from the verdict that what was gathered suffices; after a half stop, from what was
     gathered; else by the model alone, which is shown nothing and leaves no evidence.
     """
@@ -66,8 +41,8 @@ class Explorer(Baseline):
         """A search to be run."""
 
     @abstractmethod
-    def half_stop(self, search: Any) -> Task[Any]:
-        """What is asked of what such a search gathered."""
+    def half_stop(self, search: Search) -> Task[Any]:
+        """What is asked of what a search gathered."""
 
     @abstractmethod
     def written(self, said: Any) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from clwqa_baselines.exploring.settings import ExplorerSettings
 from clwqa_baselines.exploring.words import Words
 from clwqa_baselines.rules.ways import Offer
+from clwqa_baselines.shared.evidence import ref
 from clwqa_bench.kg.protocol import GraphStore, Path, Sense
 from clwqa_bench.records import TripleRef
 
@@ -64,13 +65,7 @@ def extended(path: Path, offer: Offer, node: str) -> Path:
 
 def refs(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
     """The steps that ways have just taken, as they are stored, each once."""
-    return tuple(dict.fromkeys(map(_last_triple, paths)))
-
-
-def _last_triple(path: Path) -> TripleRef:
-    ends = path.nodes[-2], path.nodes[-1]
-    head, tail = ends if path.senses[-1] == "out" else ends[::-1]
-    return TripleRef(head=head, relation=path.relations[-1], tail=tail)
+    return tuple(dict.fromkeys(ref(path.triples[-1]) for path in paths))
 
 
 def distinct_ends(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,14 +9,13 @@ from functools import lru_cache
 from clwqa_baselines.graphrag.reports import REFERENCE, references
 from clwqa_baselines.graphrag.tables import REMEMBERED
 from clwqa_baselines.graphrag.tasks import EntityRow, Fact, ReportRow, SourceRow
-from clwqa_baselines.shared.wrappers import Unwrapped
+from clwqa_baselines.shared.wrappers import ITEM_MARK, Unwrapped
 from clwqa_bench.predictions import Citation, Evidence, EvidenceText, EvidenceTriple
 from clwqa_bench.records import TripleRef
 
 SHORT = 30  # characters of a line that is an answer although it refers to nothing
 PREFIXES = {"report": "report", "entit": "entity", "relation": "relationship", "source": "source"}
 """How the name of a table begins, and the ids of its rows."""
-_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、．）])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def lines(text: str) -> Unwrapped:
     """Answers written one a line, with or without a reference at the end; None for a text of other make."""
     answers = []
     for line in filter(str.strip, text.splitlines()):
-        bare = _MARK.sub("", REFERENCE.sub("", line)).strip(" 。.")
+        bare = ITEM_MARK.sub("", REFERENCE.sub("", line)).strip(" 。.")
         if len(bare) > SHORT and not REFERENCE.search(line):
             return None
         answers.append(bare)

@@ -21,7 +21,6 @@ from clwqa_baselines.graphrag.rules import UNKNOWN
 from clwqa_baselines.graphrag.shown import Shown, as_evidence, citations, cited, lines
 from clwqa_baselines.graphrag.tasks import TASKS, AnswerFromTables, Point, ReducePoints, ReportRow, Response
 from clwqa_baselines.shared.adapter import Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.replies import failed
 from clwqa_baselines.shared.topics import ORACLES, Topics
 from clwqa_baselines.shared.vectors import open_index
@@ -29,13 +28,13 @@ from clwqa_bench.llm.limits import count_tokens
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.predictions import EvidenceText, Flag, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Card, Context, Resources, SettingError
+from clwqa_bench.systems import Card, Context, Resources, SettingError, System
 
 SEARCHED = 200  # reports looked for by report retrieval; a batch holds fewer
 TRACED = 1000  # relationships put down
 
 
-class GraphRag(Baseline):
+class GraphRag(System):
     """Answers from the tables around the nearest entities, or from reports on communities (`mode`)."""
 
     name = "graphrag"

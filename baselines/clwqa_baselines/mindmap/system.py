@@ -21,11 +21,10 @@ from clwqa_baselines.mindmap.tasks import (
 )
 from clwqa_baselines.rules.ways import reached
 from clwqa_baselines.shared.adapter import Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.evidence import refs
 from clwqa_baselines.shared.mentions import open_mentions
 from clwqa_baselines.shared.names import namer
-from clwqa_baselines.shared.replies import FLAGS, Ended, failed
+from clwqa_baselines.shared.replies import FLAGS, Ended, asked, failed
 from clwqa_baselines.shared.topics import ORACLES, Topics
 from clwqa_baselines.shared.wrappers import outputs
 from clwqa_bench.kg.protocol import Path, Sense
@@ -41,13 +40,13 @@ from clwqa_bench.predictions import (
     TraceEvent,
 )
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Card, Context, Resources
+from clwqa_bench.systems import Card, Context, Resources, System
 
 SURE = 0.6  # the least score of a text that is not asked for again must be above it
 MARK = re.compile(r"[\[【［]([PN])(\d+)[\]】］]")
 
 
-class MindMap(Baseline):
+class MindMap(System):
     """Entities, paths and neighbours, sentences, answer: four calls a question.
 
     If a call fails: the question has the status of the reply where entities are named and where it is answered.
@@ -221,14 +220,14 @@ class MindMap(Baseline):
 
     async def _ask(self, question: QuestionView, task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
         """A call; with `probe`, a second one if the model is not sure of what the first one gave."""
-        reply = await _asked(task, ctx)
+        reply = await asked(task, ctx)
         if not self.config.probe or reply.value is None:
             return reply
-        sure = await _asked(Probe(question=question.text, text=_text(reply.value)), ctx)
+        sure = await asked(Probe(question=question.text, text=_text(reply.value)), ctx)
         ctx.trace.add(TraceEvent(stage="reflect", op=sure.status))
         if sure.value is not None and sure.value.score > SURE:
             return reply
-        again = await _asked(task, ctx)
+        again = await asked(task, ctx)
         return reply if again.value is None else again
 
     # ------------------------------------------------------------------ evidence in words
@@ -284,14 +283,6 @@ class MindMap(Baseline):
     def _arrow(self, relation: str, sense: str) -> str:
         word = self._ontology.label(relation)
         return f"->{word}->" if sense == "out" else f"<-{word}<-"
-
-
-async def _asked(task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
-    """The reply to a task.  Raises Ended if nothing may be asked any more."""
-    reply = await ctx.ask(task)
-    if reply.status == "skipped":
-        raise Ended(reply)
-    return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from clwqa_baselines.rules.fitting import fitting
 from clwqa_baselines.rules.ways import Reached
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import Output, Task, Texts
+from clwqa_bench.llm.tasks import Choices, Output, Task, Texts
 from clwqa_bench.records import Record
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -73,12 +73,9 @@ class Verbalise(Task[Sentences]):
     kind: Literal["paths", "neighbours"]
     pieces: tuple[Piece, ...]
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; numbers are those of the pieces."""
-        schema = super().output_schema()
-        number = {"type": "integer", "enum": [piece.number for piece in self.pieces]}
-        schema["properties"]["sentences"]["items"]["properties"]["number"] = number
-        return schema
+    def choices(self) -> Choices:
+        """Numbers are those of the pieces."""
+        return {"sentences.number": [piece.number for piece in self.pieces]}
 
     def by_rule(self, rules: Rules) -> Sentences:
         """The evidence as it is."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, Final, Literal
 
 import orjson
 
-from clwqa_baselines.exploring.calls import Calls
-from clwqa_baselines.exploring.steps import Steps, distinct_ends, extended, refs
-from clwqa_baselines.exploring.words import Known, Words
+from clwqa_baselines.exploring.search import Ending, Search
+from clwqa_baselines.exploring.steps import distinct_ends, extended, refs
 from clwqa_baselines.pog.config import PogConfig
 from clwqa_baselines.pog.tasks import (
     AddEntities,
@@ -26,14 +24,10 @@ from clwqa_baselines.pog.tasks import (
 from clwqa_baselines.rules.ways import Offer, Reached, way_of
 from clwqa_baselines.shared.replies import Ended
 from clwqa_baselines.shared.vectors import Similarity
-from clwqa_bench.kg.protocol import GraphStore, Path
+from clwqa_bench.kg.protocol import Path
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import TraceEvent
-from clwqa_bench.records import TripleRef
-from clwqa_bench.systems import Context
 
-Ending = Verdict | Literal["half_stop", "parametric"]
-"""How an exploration ends: with an answer, with nothing to go on from, or with nothing to build on."""
 UNASKED: Final = frozenset({"time", "number", "date"})
 """Relations whose groups are kept as they are."""
 NO_ANSWER: Final = frozenset({"null", "none"})
@@ -53,16 +47,11 @@ class Group:
 
 
 @dataclass
-class PogSearch:
-    """`chains` are the ways kept at each depth; `seen` are all entities met, each with the first way to it."""
+class PogSearch(Search):
+    """`seen` are all entities met, each with the first way to it; `pool` those that may be added back."""
 
-    question: str
-    ctx: Context
-    graph: GraphStore
-    known: Known
     config: PogConfig
     similarity: Similarity
-    chains: list[tuple[Path, ...]] = field(default_factory=list)
     objectives: tuple[str, ...] = ()
     memory: str = ""
     seen: dict[str, Path] = field(default_factory=dict)
@@ -70,13 +59,7 @@ class PogSearch:
     revived: set[str] = field(default_factory=set)
     rounds: int = 0
 
-    def __post_init__(self) -> None:
-        self.words = Words(self.known, self.config)
-        self.calls = Calls(self.ctx, self.config.max_calls)
-        self._steps = Steps(self.graph, self.config)
-
     async def run(self, frontier: Sequence[Path]) -> Ending:
-        """Explore from the topics.  Raises OutOfCalls and Ended as `Calls.ask` does."""
         await self._decompose()
         if not frontier:
             return "parametric"
@@ -97,18 +80,6 @@ class PogSearch:
         return self.config.at_depth
 
     # ------------------------------------------------------------------ what was gathered
-
-    def triples(self) -> tuple[TripleRef, ...]:
-        """The triples of all chains, each once."""
-        return refs(chain.from_iterable(self.chains))
-
-    def leads(self) -> tuple[Reached, ...]:
-        """The ends of all ways kept."""
-        return tuple(map(self.words.lead, chain.from_iterable(self.chains)))
-
-    def lines(self) -> tuple[str, ...]:
-        """The triples in words."""
-        return tuple(map(self.words.triple, self.triples()))
 
     def _grouped(self, groups: Iterable[Group]) -> tuple[str, ...]:
         """Groups in words, the names of each in one list."""
@@ -134,7 +105,7 @@ class PogSearch:
             node = path.nodes[-1]
             self.seen.setdefault(node, path)
             self.pool.setdefault(node)
-            offers = self._steps.offers(path, self.chains[-1] if self.chains else (), self.words)
+            offers = self.offers(path)
             picked = await self._pick(path, offers, depth) if offers else ()
             walked = [
                 Group(path, offer, tuple(self.graph.neighbours(node, offer.relation, offer.sense)))
@@ -145,9 +116,7 @@ class PogSearch:
                 "offered": [offer.label for offer in offers],
                 "kept": {group.offer.label: len(group.nodes) for group in walked},
             }
-        nodes = tuple(path.nodes[-1] for path in frontier)
-        event = TraceEvent(stage="expand", op="relations", depth=depth, entities=nodes, detail=detail)
-        self.ctx.trace.add(event)
+        self.trace_relations(frontier, depth, detail)
         self._see(groups)
         triples = refs(path for group in groups for path in group.paths)
         self.ctx.trace.add(TraceEvent(stage="retrieve", depth=depth, triples=triples))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import orjson
 
 from clwqa_baselines.exploring.explorer import Explorer
+from clwqa_baselines.exploring.search import Search
 from clwqa_baselines.pog.card import CARD
 from clwqa_baselines.pog.config import PogConfig
 from clwqa_baselines.pog.search import PogSearch
@@ -64,7 +65,7 @@ class PoG(Explorer):
     def search(self, question: str, ctx: Context) -> PogSearch:
         return PogSearch(question, ctx, ctx.kg, self._known, self.config, self._similarity)
 
-    def half_stop(self, search: PogSearch) -> HalfStop:
+    def half_stop(self, search: Search) -> HalfStop:
         return HalfStop(question=search.question, triples=search.lines(), leads=search.leads())
 
     def written(self, said: Verdict | Concluded | ClosedBookAnswer) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from clwqa_baselines.rules.fitting import NOWHERE, fitting
 from clwqa_baselines.rules.foresight import Foresight
 from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import Output, Task, Texts
+from clwqa_bench.llm.tasks import Choices, Output, Task, Texts
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -70,9 +70,9 @@ class PickRelations(Task[Relations]):
     way: Signature = ()  # by which the entity was reached, and how many steps may follow: for rules
     steps: int = 1
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; relations are closed to those offered."""
-        return _closed(super().output_schema(), "relations", [offer.label for offer in self.offers])
+    def choices(self) -> Choices:
+        """Relations are those offered."""
+        return {"relations": [offer.label for offer in self.offers]}
 
     def by_rule(self, rules: Rules) -> Relations:
         """Those with the best way to the element asked for, and those close to it; none if nothing leads there."""
@@ -108,9 +108,9 @@ class PruneEntities(Task[Entities]):
     candidates: tuple[Reached, ...]
     steps: int = 0  # that may follow: for rules
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; names are closed to the candidates."""
-        return _closed(super().output_schema(), "entities", [lead.name for lead in self.candidates])
+    def choices(self) -> Choices:
+        """Names are those of the candidates."""
+        return {"entities": [lead.name for lead in self.candidates]}
 
     def by_rule(self, rules: Rules) -> Entities:
         """Those of the type with the best way on.  All of them if they may be answers, else the few whose names have
@@ -248,9 +248,9 @@ class AddEntities(Task[Entities]):
     memory: str
     steps: int = 0  # that may follow: for rules
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; names are closed to the candidates."""
-        return _closed(super().output_schema(), "entities", [lead.name for lead in self.candidates])
+    def choices(self) -> Choices:
+        """Names are those of the candidates."""
+        return {"entities": [lead.name for lead in self.candidates]}
 
     def by_rule(self, rules: Rules) -> Entities:
         """The first few of those with the best way on to the element asked for."""
@@ -285,8 +285,3 @@ class HalfStop(Task[Concluded]):
     def by_rule(self, rules: Rules) -> Concluded:
         """Where the best way ends that has arrived at the element asked for."""
         return Concluded(answers=fitting(self.question, self.leads, rules).names)
-
-
-def _closed(schema: dict[str, Any], field: str, names: list[str]) -> dict[str, Any]:
-    schema["properties"][field]["items"] = {"type": "string", "enum": names}
-    return schema

@@ -15,15 +15,14 @@ from clwqa_baselines.rag.tasks import AnswerFromPassages, NumberedPassage
 from clwqa_baselines.rules.walks import edge
 from clwqa_baselines.rules.ways import kind
 from clwqa_baselines.shared.adapter import Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.one_call import answered
 from clwqa_baselines.shared.vectors import open_index
 from clwqa_bench.predictions import Evidence, EvidenceText, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Context, Resources
+from clwqa_bench.systems import Context, Resources, System
 
 
-class Rag(Baseline):
+class Rag(System):
     """Puts the passages most similar to the question before a language model: one call."""
 
     name = "rag"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from clwqa_baselines.rules.walks import Edge, read_off
 from clwqa_baselines.rules.ways import may_be
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import EvidenceAnswer, Task
+from clwqa_bench.llm.tasks import Choices, EvidenceAnswer, Task
 from clwqa_bench.records import Record
 
 
@@ -40,11 +39,9 @@ class AnswerFromPassages(Task[EvidenceAnswer]):
     passages: tuple[NumberedPassage, ...]
     own_knowledge: bool = True
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; citations are closed to the numbers of passages."""
-        schema = super().output_schema()
-        schema["properties"]["citations"]["items"] = {"enum": [passage.number for passage in self.passages]}
-        return schema
+    def choices(self) -> Choices:
+        """Citations are numbers of passages."""
+        return {"citations": [passage.number for passage in self.passages]}
 
     def by_rule(self, rules: Rules) -> EvidenceAnswer:
         """What the passages say to lead from what the question names, over the way that fits it best; failing that,

@@ -7,6 +7,5 @@
 ``one_call`` asking once, from evidence to a prediction
 ``adapter``  from what a model wrote to an ordered list of answers; ``wrappers``: where in it the answer stands
 
-Besides: ``baseline`` (settings as the name of a variant), ``evidence`` (triples as predictions hold them) and
-``made_once`` (folders of the cache).
+Besides: ``evidence`` (triples as predictions hold them) and ``made_once`` (folders of the cache).
 """

@@ -1,12 +1,12 @@
 """From what a system writes to an ordered list of answers, by the first of four tiers that finds any.
 
 1. *list*: the system's output is a list already.
-2. *wrapper*: answers stand where the system was told to put them (braces, a field of JSON); see `wrappers`.
+2. *wrapper*: answers stand where the system was told to put them (a line each, a section); see `wrappers`.
 3. *extractor*: the language model of the run picks answers out of prose; what does not stand there is dropped.
 4. *dictionary*: the names of the graph in the prose, but for those that the question says itself.
 
-A tier in which the system says that it does not know is the last one.  A wrapped string is cut up by one rule for all
-systems, see `Names.cut`.  A name becomes the entity that was shown under it, else the only one that bears it.
+A tier in which the system says that it does not know is the last one.  A section that holds nothing but names is cut
+up, see `Names.cut`.  A name becomes the entity that was shown under it, else the only one that bears it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from clwqa_baselines.shared.names import Reader
 from clwqa_baselines.shared.replies import FLAGS
-from clwqa_baselines.shared.wrappers import Section, Unwrapped
+from clwqa_baselines.shared.wrappers import ITEM_MARK, Section, Unwrapped
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.llm.tasks import ExtractAnswers
 from clwqa_bench.predictions import Evidence, Flag, PredictedAnswer, TraceEvent
@@ -28,8 +28,8 @@ from clwqa_bench.text import comparison_key, shows
 
 Tier = Literal["list", "wrapper", "extractor", "dictionary"]
 Unwrap = Callable[[str], Unwrapped]
-"""None: the wrapper is not there.  Nothing in it ("" or ()): the system declines.  A string is cut up, a sequence has
-one answer each, a `Section` is prose for the later tiers to look at."""
+"""None: the wrapper is not there.  Nothing in it: the system declines.  A `Section` is prose for the later tiers to
+look at, unless it is names alone."""
 
 MOST = 10  # answers of the dictionary
 
@@ -65,7 +65,6 @@ _CITATION = re.compile(
 _LINES = re.compile(r"[\n|]")
 _LISTED = re.compile(r"[;；、]|(?<=》)(?=《)|(?<=”)(?=“)")
 _LOOSE = re.compile(r"[,，]|\s+and\s+|和|及")
-_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、．）])\s*")  # of an item in a list
 _CJK = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -105,15 +104,14 @@ class Adapter:
         *,
         listed: Sequence[str] | None = None,
         evidence: Evidence | None = None,
-        answer_type: str | None = None,
         extract: bool = True,
     ) -> Adapted:
         """The answers in `listed`, else in `text` ("" if there is nothing to fall back to).
 
         `evidence` is what was shown: it settles ambiguous names, and answers rest on the pieces that show them.
-        `answer_type` narrows what the dictionary finds, and ambiguous names; `extract` allows the extractor's call.
+        `extract` allows the extractor's call.
         """
-        names = Names(self.graph, evidence or Evidence(), answer_type)
+        names = Names(self.graph, evidence or Evidence())
         found = self._native(text, listed, names)
         flags: tuple[Flag, ...] = ()
         if isinstance(found, Section):
@@ -123,10 +121,6 @@ class Adapter:
         ids = tuple(answer.entity_id for answer in answers if answer.entity_id)
         ctx.trace.add(TraceEvent(stage="adapt", op=tier or "", entities=ids, detail={"texts": list(texts)}))
         return Adapted(answers, tier, flags)
-
-    def entity(self, text: str, evidence: Evidence, answer_type: str | None = None) -> str | None:
-        """The entity that an answer means by the rule of all tiers, None if there is none or no single one."""
-        return Names(self.graph, evidence, answer_type).entity(text)
 
     def _native(self, text: str, listed: Sequence[str] | None, names: Names) -> Found | Section:
         """Tiers 1 and 2; the prose that is left to look at if they find nothing."""
@@ -142,7 +136,7 @@ class Adapter:
             return (pieces, "wrapper") if pieces and all(map(names.bearers, pieces)) else inside
         if inside is None:
             return Section(text)
-        return _known(names.cut(inside) if isinstance(inside, str) else inside), "wrapper"
+        return _known(inside), "wrapper"
 
     async def _prose(
         self, question: str, text: str, ctx: Context, names: Names, extract: bool
@@ -160,19 +154,17 @@ class Adapter:
                 there = [answer for answer in reply.value.answers if _occurs(answer, prose)]
                 if there or not reply.value.answers:
                     return (_known(there), "extractor"), flags
-        found = self._named(question, prose, names)
+        found = self._named(question, prose)
         return (found, "dictionary" if found else None), flags
 
-    def _named(self, question: str, prose: str, names: Names) -> tuple[str, ...]:
+    def _named(self, question: str, prose: str) -> tuple[str, ...]:
         """Names in the clauses that do not say what is not known, the longest at each place, in order."""
         said = "".join(clause for clause in _CLAUSE.findall(prose) if not _DECLINING.search(clause))
         asked = {node for mention in self.reader.gazetteer.all_mentions(question) for node in mention.bearers}
         found = [
             mention.text
             for mention in self.reader.gazetteer.all_mentions(said)
-            if mention.text not in question
-            and not asked.issuperset(mention.bearers)
-            and names.fits(mention.bearers)
+            if mention.text not in question and not asked.issuperset(mention.bearers)
         ]
         return tuple(dict.fromkeys(found))[:MOST]
 
@@ -186,7 +178,6 @@ class Names:
 
     graph: GraphStore
     evidence: Evidence
-    answer_type: str | None = None
     _bearers: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def bearers(self, text: str) -> tuple[str, ...]:
@@ -199,17 +190,9 @@ class Names:
         return self._bearers[key]
 
     def entity(self, text: str) -> str | None:
-        """The entity meant: the one shown first, else the only one, else the only one of the type asked for."""
+        """The entity meant: the one shown first, else the only one."""
         found = self.bearers(text)
-        if found and found[0] in self.shown:
-            return found[0]
-        if len(found) > 1 and self.answer_type:
-            found = tuple(node for node in found if self.answer_type in self.graph.types(node))
-        return found[0] if len(found) == 1 else None
-
-    def fits(self, nodes: Iterable[str]) -> bool:
-        """Whether any of some entities may be the answer by its type."""
-        return self.answer_type is None or any(self.answer_type in self.graph.types(node) for node in nodes)
+        return found[0] if found and (found[0] in self.shown or len(found) == 1) else None
 
     def cut(self, text: str) -> tuple[str, ...]:
         """The answers in one string.
@@ -219,7 +202,7 @@ class Names:
         in words of the model's own stays one answer, as does a name that holds a separator.  Where there is no
         Chinese, every separator divides what is not a name.
         """
-        pieces = [text] if self.bearers(text) else [_MARK.sub("", line) for line in _LINES.split(text)]
+        pieces = [text] if self.bearers(text) else [ITEM_MARK.sub("", line) for line in _LINES.split(text)]
         for separator, enough in ((_LISTED, any), (_LOOSE, all)):
             pieces = [part for piece in pieces for part in self._divided(piece, separator, enough)]
         return tuple(stripped for piece in pieces if shows(stripped := piece.strip(" \t\r\n.。")))

@@ -12,7 +12,8 @@ from filelock import FileLock
 def made_once(folder: Path, make: Callable[[Path], None]) -> bool:
     """Have `make` write a folder that is not there yet; whether it was made now.
 
-    It is written beside its place and then renamed, so a process that is killed leaves nothing in it.
+    It is written beside its place and then renamed, so a process that is killed leaves nothing in it; what it left
+    beside it is removed by the next, and what an exception leaves at once.
     """
     if folder.is_dir():
         return False
@@ -22,6 +23,9 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> bool:
             return False
         partial = folder.with_name(f"{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        make(partial)
-        partial.rename(folder)
+        try:
+            make(partial)
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     return True

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from clwqa_bench.llm.protocol import Reply, ReplyStatus
-from clwqa_bench.predictions import Flag, Prediction
+from clwqa_bench.llm.tasks import OutputT, Task
+from clwqa_bench.predictions import Flag, Prediction, Stage
+from clwqa_bench.systems import Context
 
 FLAGS: Final[dict[ReplyStatus, tuple[Flag, ...]]] = {
     "unparsed": ("parse_error",),
@@ -29,3 +31,11 @@ class Ended(Exception):
     def __init__(self, reply: Reply[Any]) -> None:
         super().__init__(reply.error or reply.status)
         self.reply = reply
+
+
+async def asked(task: Task[OutputT], ctx: Context, stage: Stage | None = None) -> Reply[OutputT]:
+    """The reply to a task, whatever became of it.  Raises Ended if nothing may be asked any more."""
+    reply = await ctx.ask(task, stage)
+    if reply.status == "skipped":
+        raise Ended(reply)
+    return reply

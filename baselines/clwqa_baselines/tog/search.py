@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from clwqa_baselines.exploring.calls import Calls
-from clwqa_baselines.exploring.steps import Steps, distinct_ends, extended, refs
-from clwqa_baselines.exploring.words import Known, Words
-from clwqa_baselines.rules.ways import Offer, Reached, way_of
+from clwqa_baselines.exploring.search import Ending, Search
+from clwqa_baselines.exploring.steps import distinct_ends, extended, refs
+from clwqa_baselines.rules.ways import Offer, way_of
 from clwqa_baselines.shared.vectors import Similarity
 from clwqa_baselines.tog.config import TogConfig
 from clwqa_baselines.tog.tasks import ScoreEntities, ScoreRelations, Sufficiency, Sufficient
-from clwqa_bench.kg.protocol import GraphStore, Path
+from clwqa_bench.kg.protocol import Path
 from clwqa_bench.predictions import TraceEvent
 from clwqa_bench.records import TripleRef
-from clwqa_bench.systems import Context
 
-Ending = Sufficiency | Literal["half_stop", "parametric"]
-"""How a search ends: with an answer, with too little to go on from, or with nothing to build on."""
 SEEDS: Final = 2**31
 
 
@@ -42,24 +37,13 @@ class Candidate:
 
 
 @dataclass
-class TogSearch:
-    """`chains` are the ways kept at each depth, best first: what the model is shown of each is its last triple."""
+class TogSearch(Search):
+    """Scores by the model, or by `similarity` if there is one."""
 
-    question: str
-    ctx: Context
-    graph: GraphStore
-    known: Known
     config: TogConfig
     similarity: Similarity | None
-    chains: list[tuple[Path, ...]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.words = Words(self.known, self.config)
-        self.calls = Calls(self.ctx, self.config.max_calls)
-        self._steps = Steps(self.graph, self.config)
 
     async def run(self, frontier: Sequence[Path]) -> Ending:
-        """Explore from the topics.  Raises OutOfCalls and Ended as `Calls.ask` does."""
         if not frontier:
             return "parametric"
         for depth in range(1, self.config.depth + 1):
@@ -80,20 +64,6 @@ class TogSearch:
             frontier = distinct_ends(kept)
         return self.config.at_depth
 
-    # ------------------------------------------------------------------ what was gathered
-
-    def triples(self) -> tuple[TripleRef, ...]:
-        """The triples of all chains, each once."""
-        return refs(chain.from_iterable(self.chains))
-
-    def leads(self) -> tuple[Reached, ...]:
-        """The ends of all ways kept."""
-        return tuple(map(self.words.lead, chain.from_iterable(self.chains)))
-
-    def lines(self) -> tuple[str, ...]:
-        """The triples in words."""
-        return tuple(map(self.words.triple, self.triples()))
-
     # ------------------------------------------------------------------ relations
 
     async def _pick(self, frontier: Sequence[Path], depth: int) -> list[Pick]:
@@ -101,16 +71,14 @@ class TogSearch:
         picks: list[Pick] = []
         detail: dict[str, Any] = {}
         for path in frontier:
-            offers = self._steps.offers(path, self.chains[-1] if self.chains else (), self.words)
+            offers = self.offers(path)
             kept = await self._score_relations(path, offers, depth) if offers else []
             picks += kept
             detail[path.nodes[-1]] = {
                 "offered": [offer.label for offer in offers],
                 "kept": {pick.offer.label: round(pick.score, 6) for pick in kept},
             }
-        nodes = tuple(path.nodes[-1] for path in frontier)
-        event = TraceEvent(stage="expand", op="relations", depth=depth, entities=nodes, detail=detail)
-        self.ctx.trace.add(event)
+        self.trace_relations(frontier, depth, detail)
         return picks
 
     async def _score_relations(self, path: Path, offers: Sequence[Offer], depth: int) -> list[Pick]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from clwqa_baselines.exploring.explorer import Explorer
+from clwqa_baselines.exploring.search import Search
 from clwqa_baselines.shared.vectors import Retriever, open_similarity
 from clwqa_baselines.tog.card import CARD
 from clwqa_baselines.tog.config import TogConfig
@@ -51,7 +52,7 @@ class ToG(Explorer):
     def search(self, question: str, ctx: Context) -> TogSearch:
         return TogSearch(question, ctx, ctx.kg, self._known, self.config, self._similarity)
 
-    def half_stop(self, search: TogSearch) -> HalfStop:
+    def half_stop(self, search: Search) -> HalfStop:
         return HalfStop(question=search.question, triples=search.lines(), leads=search.leads())
 
     def written(self, said: Sufficiency | Concluded | ClosedBookAnswer) -> str:

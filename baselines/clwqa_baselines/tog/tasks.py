@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from clwqa_baselines.rules.fitting import NOWHERE, fitting
 from clwqa_baselines.rules.foresight import Foresight, shares
 from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import Output, Task, Texts
+from clwqa_bench.llm.tasks import Choices, Output, Task, Texts
 
 PROMPTS = Path(__file__).parent / "prompts"
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+
+Share = Annotated[FiniteFloat, Field(json_schema_extra={"minimum": 0, "maximum": 1})]
+"""A score as it is asked for; what a model gives beyond these bounds is cut to them, not refused."""
 
 
 class RelationScore(Output):
     """How much a relation helps, from 0 to 1."""
 
     relation: str
-    score: FiniteFloat
+    score: Share
 
 
 class RelationScores(Output):
@@ -49,15 +51,14 @@ class ScoreRelations(Task[RelationScores]):
     steps: int = 1
 
     def output_schema(self) -> dict[str, Any]:
-        """As for every task; relations are closed to those offered, and no more of them than `width`."""
+        """As for every task; no more relations than `width`."""
         schema = super().output_schema()
-        relations = schema["properties"]["relations"]
-        relations["maxItems"] = self.width
-        relations["items"]["properties"] = {
-            "relation": {"type": "string", "enum": [offer.label for offer in self.offers]},
-            "score": SHARE,
-        }
+        schema["properties"]["relations"]["maxItems"] = self.width
         return schema
+
+    def choices(self) -> Choices:
+        """Relations are those offered."""
+        return {"relations.relation": [offer.label for offer in self.offers]}
 
     def by_rule(self, rules: Rules) -> RelationScores:
         """Likelihoods of the best way over each relation to the element asked for; if none leads there, how much
@@ -77,7 +78,7 @@ class ScoreRelations(Task[RelationScores]):
 class EntityScores(Output):
     """A score for each candidate, in the order given; they sum to 1."""
 
-    scores: tuple[FiniteFloat, ...]
+    scores: tuple[Share, ...]
 
 
 class ScoreEntities(Task[EntityScores]):
@@ -100,7 +101,7 @@ class ScoreEntities(Task[EntityScores]):
         """As for every task; as many scores as there are candidates."""
         schema = super().output_schema()
         number = len(self.candidates)
-        schema["properties"]["scores"] |= {"items": SHARE, "minItems": number, "maxItems": number}
+        schema["properties"]["scores"] |= {"minItems": number, "maxItems": number}
         return schema
 
     def by_rule(self, rules: Rules) -> EntityScores:

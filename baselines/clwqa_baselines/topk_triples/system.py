@@ -18,7 +18,6 @@ import orjson
 
 from clwqa_baselines.rules.walks import edge
 from clwqa_baselines.shared.adapter import Adapter
-from clwqa_baselines.shared.baseline import Baseline
 from clwqa_baselines.shared.evidence import refs
 from clwqa_baselines.shared.names import namer
 from clwqa_baselines.shared.one_call import answered
@@ -30,7 +29,7 @@ from clwqa_bench.kg.protocol import Triple
 from clwqa_bench.kg.verbalise import cut
 from clwqa_bench.predictions import Evidence, EvidenceTriple, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Context, Resources, SettingError
+from clwqa_bench.systems import Context, Resources, SettingError, System
 
 TEXTS_VERSION = 1
 """Of the words in which triples are indexed."""
@@ -39,7 +38,7 @@ HEADER = "src,relation,dst"
 Scored = tuple[Triple, float | None]
 
 
-class TopKTriples(Baseline):
+class TopKTriples(System):
     """Puts the triples most similar to the question before a language model: one call."""
 
     name = "topk-triples"

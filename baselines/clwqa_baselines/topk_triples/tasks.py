@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from clwqa_baselines.rules.walks import Edge, read_off
 from clwqa_bench.llm.rules import Rules
-from clwqa_bench.llm.tasks import EvidenceAnswer, Task
+from clwqa_bench.llm.tasks import Choices, EvidenceAnswer, Task
 from clwqa_bench.records import Record
 
 
@@ -38,11 +37,9 @@ class AnswerFromFacts(Task[EvidenceAnswer]):
     header: str = ""
     own_knowledge: bool = True
 
-    def output_schema(self) -> dict[str, Any]:
-        """As for every task; citations are closed to the numbers of facts."""
-        schema = super().output_schema()
-        schema["properties"]["citations"]["items"] = {"enum": [fact.number for fact in self.facts]}
-        return schema
+    def choices(self) -> Choices:
+        """Citations are numbers of facts."""
+        return {"citations": [fact.number for fact in self.facts]}
 
     def by_rule(self, rules: Rules) -> EvidenceAnswer:
         """What the facts lead to from what the question names, over the way that fits it best."""

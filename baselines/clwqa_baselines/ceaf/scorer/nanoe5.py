@@ -7,7 +7,6 @@ read without importing the package, whose engine need not run here, and written 
 
 from __future__ import annotations
 
-import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock
 
 from clwqa_baselines.ceaf.scorer.errors import INSTALL, ScorerError
+from clwqa_baselines.shared.made_once import made_once
 from clwqa_bench.dataset import cache_folder
 from clwqa_bench.digests import file_sha256
 
@@ -45,33 +44,17 @@ Array = npt.NDArray[np.float32]
 
 
 def converted() -> Path:
-    """The folder of the converted model; made on first use, whole or not at all, by one process at a time.
+    """The folder of the converted model, made on first use.
 
-    What a killed one has left is removed by the next.  Raises ScorerError without the package, or without room.
+    Raises ScorerError without the package, or without room.
     """
     image = image_path()
     target = cache_folder() / "encoders" / f"{PACKAGE}-{CONVERSION}-{file_sha256(image)[:16]}"
-    if target.is_dir():
-        return target
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{target}.lock"):
-            if not target.is_dir():
-                _make(image, target)
+        made_once(target, lambda folder: convert(image, folder))
     except OSError as error:
         raise _not_kept(target.parent, error) from None
     return target
-
-
-def _make(image: Path, target: Path) -> None:
-    for left in target.parent.glob(f"{target.name}.*/"):
-        shutil.rmtree(left)
-    partial = target.with_name(f"{target.name}.partial")
-    try:
-        convert(image, partial)
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def image_path() -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -32,25 +31,15 @@ class TextIndex(Protocol):
 
     def __len__(self) -> int: ...
 
-    @property
-    def bytes(self) -> int:
-        """Size on disk."""
-
     def id(self, place: int) -> str:
         """The id of a text by its place in the order in which they were indexed, from 0."""
 
     def search(self, text: str, k: int) -> list[Hit]:
         """The `k` most similar, best first, equal ones in the order in which they were indexed."""
 
-    def search_all(self, texts: Sequence[str], k: int) -> list[list[Hit]]:
-        """`search` for each of some texts."""
-
-    def scores(self, text: str, ids: Sequence[str]) -> list[float]:
-        """How similar some of the texts are, in the order of the ids.  Raises KeyError for an unknown id."""
-
 
 class Ids:
-    """The ids of an index folder by place, and places by id."""
+    """The ids of an index folder by place."""
 
     def __init__(self, folder: Path) -> None:
         self._column = read_batch(folder / IDS).column(0)
@@ -67,9 +56,18 @@ class Ids:
             Hit(self[place], score) for place, score in zip(places.tolist(), scores.tolist(), strict=True)
         ]
 
-    @cached_property
-    def places(self) -> dict[str, int]:
-        return {id: place for place, id in enumerate(self._column.to_pylist())}
+
+class Kept:
+    """An index folder, and what of a `TextIndex` does not depend on how texts are compared."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ids = Ids(folder)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def id(self, place: int) -> str:
+        return self._ids[place]
 
 
 def write_ids(ids: Sequence[str], folder: Path) -> None:
@@ -86,8 +84,3 @@ def best(scores: Floats, k: int) -> NDArray[np.int64]:
     else:
         places = np.arange(len(scores))
     return places[np.lexsort((places, -scores[places]))]
-
-
-def size_of(folder: Path) -> int:
-    """Bytes of the files of a folder."""
-    return sum(file.stat().st_size for file in folder.iterdir())

@@ -2,6 +2,9 @@
 
 A core encodes some sixty short texts a second: a hundred thousand take half an hour, once.  The build goes on where
 a killed one stopped.
+
+The encoder is opened by CEAF's node scorer, which was there first and trains what it opens: its way of reading the
+package is the only one, wherever vectors are made.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clwqa_baselines.shared.vectors.base import Floats, Hit, Ids, best, size_of, write_ids
+from clwqa_baselines.shared.vectors.base import Floats, Hit, Kept, best, write_ids
 from clwqa_bench.console import progress
 
 if TYPE_CHECKING:
@@ -103,38 +106,19 @@ def build(texts: Iterable[tuple[str, str]], folder: Path, blocks: Path, encoder:
     write_ids(ids, folder)
 
 
-class DenseIndex:
+class DenseIndex(Kept):
     """An index folder, mapped; vectors are kept in half precision."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
-        self._folder, self._encoder, self._ids = folder, encoder, Ids(folder)
+        super().__init__(folder)
+        self._encoder = encoder
         self._vectors = np.load(folder / VECTORS, mmap_mode="r")
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    @property
-    def bytes(self) -> int:
-        return size_of(self._folder)
-
-    def id(self, place: int) -> str:
-        return self._ids[place]
-
     def search(self, text: str, k: int) -> list[Hit]:
-        return self.search_all([text], k)[0]
-
-    def search_all(self, texts: Sequence[str], k: int) -> list[list[Hit]]:
-        scores = self._compared(np.arange(len(self)), self._encoder.encode(texts, "query"))
-        return [self._ids.hits(places := best(row, k), row[places]) for row in scores]
-
-    def scores(self, text: str, ids: Sequence[str]) -> list[float]:
-        places = np.fromiter((self._ids.places[id] for id in ids), np.int64, len(ids))
-        return [float(score) for score in self._compared(places, self._encoder.encode([text], "query"))[0]]
-
-    def _compared(self, places: np.typing.NDArray[np.int64], asked: Floats) -> Floats:
-        """Cosines of shape (texts asked, places)."""
+        asked = self._encoder.encode([text], "query")
         parts = [
-            asked @ self._vectors[places[at : at + ROWS]].astype(np.float32).T
-            for at in range(0, len(places), ROWS)
+            asked @ self._vectors[at : at + ROWS].astype(np.float32).T for at in range(0, len(self), ROWS)
         ]
-        return np.concatenate(parts, axis=1) if parts else np.zeros((len(asked), 0), np.float32)
+        (scores,) = np.concatenate([np.zeros((1, 0), np.float32), *parts], axis=1)
+        places = best(scores, k)
+        return self._ids.hits(places, scores[places])

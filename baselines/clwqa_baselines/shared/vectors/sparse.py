@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clwqa_baselines.shared.vectors.base import Floats, Hit, Ids, best, size_of, write_ids
+from clwqa_baselines.shared.vectors.base import Floats, Hit, Kept, best, write_ids
 from clwqa_bench.console import progress
 from clwqa_bench.text import comparison_key
 
@@ -150,25 +150,16 @@ class _List(NamedTuple):
     adds: Floats
 
 
-class SparseIndex:
+class SparseIndex(Kept):
     """An index folder, mapped."""
 
     def __init__(self, folder: Path, weighting: Weighting) -> None:
-        self._weighting, self._folder, self._ids = weighting, folder, Ids(folder)
+        super().__init__(folder)
+        self._weighting = weighting
         self._gram, self._start, self._text, self._weight = (
             np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
             for name in ("gram", "start", "text", "weight")
         )
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    @property
-    def bytes(self) -> int:
-        return size_of(self._folder)
-
-    def id(self, place: int) -> str:
-        return self._ids[place]
 
     def search(self, text: str, k: int) -> list[Hit]:
         """See `TextIndex`; texts that share no gram are not found."""
@@ -178,16 +169,6 @@ class SparseIndex:
         places = best(scores, k)
         places = places[scores[places] > 0]
         return self._ids.hits(places, scores[places])
-
-    def search_all(self, texts: Sequence[str], k: int) -> list[list[Hit]]:
-        return [self.search(text, k) for text in texts]
-
-    def scores(self, text: str, ids: Sequence[str]) -> list[float]:
-        places = np.fromiter((self._ids.places[id] for id in ids), np.int64, len(ids))
-        scores = np.zeros(len(places), np.float32)
-        for found in self._lists(text):
-            scores += _looked_up(found, places)
-        return [float(score) for score in scores]
 
     def _lists(self, text: str) -> Iterator[_List]:
         """One for each gram of a text that is held at all."""
@@ -206,9 +187,3 @@ def _asked(text: str) -> tuple[Grams, Floats]:
     gram, _ = grams([comparison_key(text)])
     found, times = np.unique(gram, return_counts=True)
     return found, times.astype(np.float32)
-
-
-def _looked_up(found: _List, places: Ints) -> Floats:
-    """What a list adds to some texts."""
-    at = np.minimum(np.searchsorted(found.texts, places), len(found.texts) - 1)
-    return np.where(found.texts[at] == places, found.adds[at], np.float32(0))
