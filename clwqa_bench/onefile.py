@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from importlib import resources
 from typing import Any
 
 import orjson
+
+
+def shared(name: str) -> str:
+    """The text of `report.css` or `page.js`: look and behaviour that pages share, which go before their own."""
+    return resources.files("clwqa_bench.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def inert_json(data: Any) -> str:

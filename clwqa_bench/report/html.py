@@ -18,7 +18,7 @@ from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.matching import HEADLINE
-from clwqa_bench.onefile import inert_json, security_policy
+from clwqa_bench.onefile import inert_json, security_policy, shared
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.report.items import EVERYTHING, Selection, browser_data, lost_at
 from clwqa_bench.report.latex import latex
@@ -73,7 +73,7 @@ def html(
     data = browser_data(scored, ontology, selection, lost)
     data |= _words(gold.questions, list(gold.strata), ontology)
     data["stages"] = [[stage, *stage_name(stage)] for stage in _stages(found.values())]
-    css, script = _asset("report.css"), _asset("report.js")
+    css, script = shared("report.css"), shared("page.js") + shared("report.js")
     return _template().render(
         ref=gold.ref,
         questions=len(gold.questions),
@@ -208,10 +208,6 @@ def _words(questions: Sequence[GoldQuestion], strata: Sequence[str], ontology: O
 
 def _ontology(graph: GraphStore | None) -> Ontology:
     return graph.ontology if isinstance(graph, MemoryGraph) else Ontology.load()
-
-
-def _asset(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
 
 
 @cache

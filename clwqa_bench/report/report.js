@@ -1,6 +1,6 @@
 "use strict";
 
-// Nothing here builds markup from strings: whatever a dataset or a system wrote becomes a text node.
+// The questions of a report: which are listed, one of them in full, and the choice of run.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const PAGE = 50;
@@ -37,45 +37,7 @@ const WORDS = {
   copied: ["已复制", "Copied"],
 };
 
-const find = (selector, root = document) => root.querySelector(selector);
-const every = (selector, root = document) => [...root.querySelectorAll(selector)];
 const number = (n) => n.toLocaleString("en-US");
-
-function make(tag, properties = {}, ...children) {
-  const node = Object.assign(document.createElement(tag), properties);
-  node.append(...children.filter((child) => child !== null));
-  return node;
-}
-
-// ---------------------------------------------------------------- languages and themes
-
-let language = navigator.language.startsWith("zh") ? "zh" : "en";
-
-function say(node, [zh, en]) {
-  Object.assign(node.dataset, { zh, en });
-  node.textContent = node.dataset[language];
-  return node;
-}
-
-const word = (key, properties = {}) => say(make("span", properties), WORDS[key]);
-
-function speak(chosen) {
-  language = chosen;
-  document.documentElement.lang = chosen === "zh" ? "zh-Hans" : "en";
-  for (const node of every("[data-zh]")) node.textContent = node.dataset[chosen];
-  const other = find("#language");
-  other.textContent = chosen === "zh" ? "English" : "中文";
-  other.lang = chosen === "zh" ? "en" : "zh-Hans";
-}
-
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function nameTheme() {
-  say(find("#theme span"), isDark() ? ["浅色", "Light"] : ["深色", "Dark"]);
-}
 
 // ---------------------------------------------------------------- which questions
 
@@ -125,7 +87,7 @@ function drawVerdicts(places) {
   const counts = [0, 0, 0, 0];
   for (const place of places) counts[data.runs[state.run][place].verdict] += 1;
   const chip = (verdict, name, count) => {
-    const button = make("button", { type: "button" }, verdict < 0 ? "" : `${SIGNS[verdict]} `, say(make("span"), name));
+    const button = make("button", { type: "button" }, verdict < 0 ? "" : `${SIGNS[verdict]} `, word(name));
     button.append(` ${number(count)}`);
     button.dataset.verdict = verdict;
     button.setAttribute("aria-pressed", String(state.verdict === verdict));
@@ -152,7 +114,7 @@ function row(place) {
   const item = data.runs[state.run][place];
   const given = item.answers?.map(([text]) => text).join("；");
   const answers = make("span", { className: "answers", lang: "zh-Hans" }, question.gold.map(([label]) => label).join("；"), " ← ");
-  answers.append(given ?? say(make("span"), data.status_names[item.status]));
+  answers.append(given ?? word(data.status_names[item.status]));
   const score = make("span", { className: "n" }, item.f1 === undefined ? "" : (100 * item.f1).toFixed(0));
   const text = make("span", { lang: "zh-Hans" }, question.text);
   return make("li", {}, make("a", { href: `#${encodeURIComponent(question.id)}` }, sign(item), text, score, answers));
@@ -179,7 +141,7 @@ function turn(by) {
 
 // ---------------------------------------------------------------- one question
 
-const block = (title, ...content) => [make("h3", {}, word(title)), ...content];
+const block = (title, ...content) => [make("h3", {}, word(WORDS[title])), ...content];
 const list = (rows) => make("ul", {}, ...rows);
 
 function drawGold(question, item) {
@@ -187,7 +149,7 @@ function drawGold(question, item) {
   return question.gold.map(([label, entity, ...aliases], place) => {
     const line = make("li", { lang: "zh-Hans" }, label, make("span", { className: "remark" }, aliases.length ? `（${aliases.join("；")}）` : ""));
     line.append(make("span", { className: "id" }, ` ${data.entities[entity][0]} `));
-    if (!credited.has(place)) line.append(word("missed", { className: "wrong-mark" }));
+    if (!credited.has(place)) line.append(word(WORDS.missed, { className: "wrong-mark" }));
     return line;
   });
 }
@@ -197,7 +159,7 @@ function drawAnswer(question, [text, entity, gold, remark]) {
   const line = make("li", { lang: "zh-Hans" }, mark, text);
   line.append(make("span", { className: "id" }, entity >= 0 ? ` ${data.entities[entity][0]} ` : " "));
   const why = gold >= 0 ? "credited" : ["notCredited", "ambiguous", "repeated"][remark];
-  line.append(word(why, { className: "remark" }));
+  line.append(word(WORDS[why], { className: "remark" }));
   if (gold >= 0) line.append(make("span", { className: "remark" }, ` ${question.gold[gold][0]}`));
   return line;
 }
@@ -220,7 +182,7 @@ function drawPath(path, goldEdges, goldEntities) {
     const [name, zh, en] = data.relations[Math.floor(code / 3)];
     const [before, after] = [["—", "→"], ["←", "—"], ["—", "—"]][code % 3];
     const on = goldEdges.has(edge(path, at));
-    line.append(make("span", { className: `step${on ? " on" : ""}`, title: name }, `${before} `, say(make("span"), [zh, en]), ` ${after}`));
+    line.append(make("span", { className: `step${on ? " on" : ""}`, title: name }, `${before} `, word([zh, en]), ` ${after}`));
   });
   return line;
 }
@@ -233,21 +195,21 @@ function drawPaths(question, item) {
   const shown = [...(item.paths ?? []).map(draw), ...texts];
   return [
     ...block("goldPath", ...question.paths.map(draw)),
-    ...block("evidence", ...(shown.length ? shown : [word("noEvidence", { className: "remark" })]), more(item.more_evidence)),
+    ...block("evidence", ...(shown.length ? shown : [word(WORDS.noEvidence, { className: "remark" })]), more(item.more_evidence)),
   ];
 }
 
-const more = (count) => (count ? make("p", { className: "note" }, word("more"), ` ${number(count)}`) : "");
+const more = (count) => (count ? make("p", { className: "note" }, word(WORDS.more), ` ${number(count)}`) : "");
 
 function drawUsage([calls, cached, tokensIn, tokensOut, seconds]) {
-  return make("p", { className: "remark" }, `${number(calls)} `, word("calls"), `, ${number(cached)} `, word("cached"), ", ",
-    word("tokens"), ` ${number(tokensIn)} / ${number(tokensOut)}, ${seconds} s`);
+  return make("p", { className: "remark" }, `${number(calls)} `, word(WORDS.calls), `, ${number(cached)} `, word(WORDS.cached), ", ",
+    word(WORDS.tokens), ` ${number(tokensIn)} / ${number(tokensOut)}, ${seconds} s`);
 }
 
 function drawOthers(place) {
   const others = data.runs.map((items, run) => [items[place], run]).filter(([, run]) => run !== state.run);
   return others.map(([item, run]) => {
-    const said = item.answers?.map(([text]) => text).join("；") ?? say(make("span"), data.status_names[item.status]);
+    const said = item.answers?.map(([text]) => text).join("；") ?? word(data.status_names[item.status]);
     return make("li", { lang: "zh-Hans" }, sign(item), ` ${find(`#tab-${run}`).textContent}: `, said);
   });
 }
@@ -256,19 +218,19 @@ function drawDetail(place) {
   const question = data.questions[place];
   const item = data.runs[state.run][place];
   const answers = (item.answers ?? []).map((answer) => drawAnswer(question, answer));
-  const tags = make("p", { className: "tags" }, sign(item), " ", say(make("span"), data.status_names[item.status]), ` · ${question.id}`);
+  const tags = make("p", { className: "tags" }, sign(item), " ", word(data.status_names[item.status]), ` · ${question.id}`);
   for (const { name, strata } of data.dimensions) {
     const [, zh, en] = strata.find(([stratum]) => question.strata.includes(stratum)) ?? [];
-    if (zh) tags.append(" · ", say(make("span"), [`${name[0]}：${zh}`, `${name[1]}: ${en}`]));
+    if (zh) tags.append(" · ", word([`${name[0]}：${zh}`, `${name[1]}: ${en}`]));
   }
   const stage = data.stages.find(([stage]) => stage === item.lost);
-  if (stage) tags.append(" · ", say(make("span"), [`${WORDS.lost[0]}：${stage[1]}`, `${WORDS.lost[1]}: ${stage[2]}`]));
+  if (stage) tags.append(" · ", word([`${WORDS.lost[0]}：${stage[1]}`, `${WORDS.lost[1]}: ${stage[2]}`]));
   find("#detail").replaceChildren(
     drawBar(place),
     make("p", { className: "question", id: "detail-question", lang: "zh-Hans" }, question.text),
     tags,
     ...block("gold", list(drawGold(question, item))),
-    ...block("answers", answers.length ? list(answers) : word("noAnswer", { className: "remark" }), more(item.more_answers)),
+    ...block("answers", answers.length ? list(answers) : word(WORDS.noAnswer, { className: "remark" }), more(item.more_answers)),
     ...drawPaths(question, item),
     ...(data.runs.length > 1 ? block("others", list(drawOthers(place))) : []),
     ...(item.raw ? block("raw", make("pre", {}, item.raw)) : []),
@@ -281,12 +243,12 @@ function drawDetail(place) {
 function drawBar(place) {
   const at = matching.indexOf(place);
   const go = (key, to) => {
-    const button = make("button", { type: "button", disabled: to === undefined, onclick: () => open(to) }, word(key));
+    const button = make("button", { type: "button", disabled: to === undefined, onclick: () => open(to) }, word(WORDS[key]));
     button.dataset.go = key;
     return button;
   };
   const steps = at < 0 ? [undefined, undefined] : [matching[at - 1], matching[at + 1]];
-  const close = make("button", { type: "button", onclick: () => find("#detail").close() }, word("close"));
+  const close = make("button", { type: "button", onclick: () => find("#detail").close() }, word(WORDS.close));
   return make("div", { className: "detail-bar" }, make("div", {}, go("previous", steps[0]), go("next", steps[1])), close);
 }
 
@@ -312,7 +274,7 @@ function makeFilters() {
   const select = (title, options, properties) => {
     const choice = make("select", properties, say(make("option", { value: "" }), WORDS.any));
     choice.append(...options.map(([value, zh, en]) => say(make("option", { value }), [zh, en])));
-    return make("label", {}, say(make("span"), title), choice);
+    return make("label", {}, word(title), choice);
   };
   const statuses = Object.entries(data.status_names).map(([status, name]) => [status, ...name]);
   const selects = data.dimensions.map(({ name, strata }) => {
@@ -379,11 +341,6 @@ find("#filters").addEventListener("submit", (event) => event.preventDefault());
 find("#filters").addEventListener("reset", () => setTimeout(() => { state.verdict = -1; readFilters(); }));
 find("#previous").addEventListener("click", () => turn(-1));
 find("#next").addEventListener("click", () => turn(1));
-find("#language").addEventListener("click", () => speak(language === "zh" ? "en" : "zh"));
-find("#theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  nameTheme();
-});
 find("#detail").addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search));
 find("#detail").addEventListener("keydown", (event) => {
   const step = { ArrowLeft: "previous", ArrowRight: "next" }[event.key];
@@ -392,7 +349,5 @@ find("#detail").addEventListener("keydown", (event) => {
 addEventListener("hashchange", openFromAddress);
 
 makeFilters();
-nameTheme();
-speak(language);
 chooseRun(0);
 openFromAddress();

@@ -25,7 +25,7 @@ from clwqa_bench.grid import Gold
 from clwqa_bench.metrics import SUITE_VERSION
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.predictions import DatasetRef
-from clwqa_bench.records import Record
+from clwqa_bench.records import Record, Split
 from clwqa_bench.run_folder import write_whole
 from clwqa_leaderboard.entry import Board, Entry, Outcomes, make_entry
 from clwqa_leaderboard.errors import SubmissionError
@@ -33,7 +33,7 @@ from clwqa_leaderboard.probes import Marks, Standing
 from clwqa_leaderboard.scores import alike
 from clwqa_leaderboard.submission import Submission, opened
 from clwqa_leaderboard.verification import Verified, verify
-from clwqa_leaderboard.withheld import is_withheld
+from clwqa_leaderboard.withheld import board_gold
 from clwqa_leaderboard.words import printable
 
 SUBMISSIONS = Path("leaderboard/submissions")
@@ -53,8 +53,10 @@ class Judge:
     board: Board
 
     @classmethod
-    def of(cls, dataset: Dataset, gold: Gold) -> Judge:
-        return cls(gold, dataset.kg().ontology, board_of(gold, is_withheld(dataset, gold.ref.split)))
+    def of(cls, dataset: Dataset, split: Split, gold: Path | None = None) -> Judge:
+        """With the dataset's own gold, or that of a gold file where it is withheld; raises as `board_gold` does."""
+        found = board_gold(dataset, split, gold)
+        return cls(found, dataset.kg().ontology, board_of(found, dataset.withholds(split)))
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,14 @@ class Stored:
 
     folder: Path
     entry: Entry
-    outcomes: Outcomes
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Read whenever they are asked for: those of a thousand entries take most of a gigabyte.
+
+        Raises SubmissionError if the file is not what it should be.
+        """
+        return _read(Outcomes, self.folder / OUTCOMES)
 
     @property
     def marks(self) -> Marks:
@@ -110,16 +119,14 @@ def read_board(folder: Path) -> Board:
     return _read(Board, folder / BOARD)
 
 
-def read_entries(folder: Path) -> list[Stored]:
-    """The entries of a board, sorted by id; none if there is no such board.
+def read_entries(folder: Path) -> Iterator[Stored]:
+    """The entries of a board, one after the other, sorted by id; none if there is no such board.
 
-    Raises SubmissionError for a folder that is not an entry, a link, or a file that is not what it should be.
+    Raises SubmissionError for a folder that is not an entry, a link, or a record that is not what it should be.
     """
-    return [_stored(path) for path in _entry_folders(folder)] if folder.is_dir() else []
-
-
-def _entry_folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.name != BOARD and not path.name.startswith("."))
+    if folder.is_dir():
+        inside = (path for path in folder.iterdir() if path.name != BOARD and not path.name.startswith("."))
+        yield from map(_stored, sorted(inside))
 
 
 def _stored(folder: Path) -> Stored:
@@ -130,7 +137,7 @@ def _stored(folder: Path) -> Stored:
             raise SubmissionError(
                 f"an entry is {', '.join(sorted(PARTS))}, three regular files", fix=ADD, file=path
             )
-    return Stored(folder, _read(Entry, folder / ENTRY), _read(Outcomes, folder / OUTCOMES))
+    return Stored(folder, _read(Entry, folder / ENTRY))
 
 
 def _read(kind: type[R], path: Path) -> R:
@@ -181,7 +188,7 @@ def add(submission: Submission, judge: Judge, submissions: Path, standing: Stand
         if not (board / BOARD).exists():
             write_whole(board / BOARD, as_json(judge.board, indent=False))
         made.rename(target)
-    return Stored(target, entry, outcomes)
+    return Stored(target, entry)
 
 
 def as_json(record: Record, *, indent: bool = True) -> bytes:

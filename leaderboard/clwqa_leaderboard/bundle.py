@@ -139,7 +139,7 @@ def _unpack(path: Path, folder: Path) -> Bundle:
             members = archive.infolist()
             _judge(path, members)
             digests = {member.filename: _extract(path, archive, member, folder) for member in members}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise SubmissionError(f"a damaged zip file: {error}", fix=PACK, file=path) from None
     return Bundle(path, folder, _compared(path, folder, digests))
 

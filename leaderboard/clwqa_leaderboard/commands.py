@@ -32,8 +32,9 @@ from clwqa_leaderboard.probes import Finding, Standing
 from clwqa_leaderboard.site.commands import render
 from clwqa_leaderboard.submission import Submission, entry_id, opened
 from clwqa_leaderboard.verification import Verified
-from clwqa_leaderboard.withheld import Withheld, board_gold, is_withheld
+from clwqa_leaderboard.withheld import Withheld, board_gold
 from clwqa_leaderboard.withheld import withhold as withhold_gold
+from clwqa_leaderboard.words import printable
 
 app = typer.Typer(
     no_args_is_help=True, help=__doc__, context_settings={"help_option_names": ["-h", "--help"]}
@@ -89,7 +90,7 @@ def pack(
     source = Dataset.open(dataset, verify=False)
     manifest = read_manifest(run / MANIFEST)
     split = _split(manifest.dataset.split, run / MANIFEST)
-    withheld = is_withheld(source, split)
+    withheld = source.withholds(split)
     gold = None if withheld else board_gold(source, split)
     questions = frozenset(view.id for view in source.view(split)) if withheld else ()
     made = pack_run(run, answers, out, gold=gold, questions=questions, traces=traces, key=sign)
@@ -153,7 +154,7 @@ def check(
 ) -> None:
     """Make every entry of a board again from its bundle and compare: what continuous integration runs.
 
-    Exit code 0: everything is as it should be; 1: something is not.
+    Exit code 0: everything is as it should be; 1: something is not; 2: there is no such board.
 
     Example: clwqa-bench leaderboard check --dataset data/clwqa-100k
     """
@@ -161,6 +162,8 @@ def check(
     for folder in filter(None, (submissions, against)):
         if not folder.is_dir():
             raise SubmissionError("there is no such folder", fix="name the folder of all boards", file=folder)
+    if against is None:
+        _say_what_is_left(submissions, judge.board.key)
     found: dict[str, Problem | None] = {}
     with progress(f"check {judge.board.key}") as bar:
         for place, problem in check_board(submissions, judge, against):
@@ -196,7 +199,7 @@ def submit(
     source = Dataset.open(dataset, verify=False)
     with opened(bundle) as submission:
         split, request = _split_of(submission), proposal(submission, repo)
-        if is_withheld(source, split):
+        if source.withholds(split):
             warn("the gold is withheld: scores and probes are for the maintainers")
         else:
             examine(submission, _judge(dataset, split, None), SUBMISSIONS).insist()
@@ -231,8 +234,20 @@ app.command()(render)
 
 
 def _judge(dataset: Path, split: Split, gold: Path | None) -> Judge:
-    source = Dataset.open(dataset, verify=False)
-    return Judge.of(source, board_gold(source, split, gold))
+    return Judge.of(Dataset.open(dataset, verify=False), split, gold)
+
+
+def _say_what_is_left(submissions: Path, key: str) -> None:
+    """Boards that this dataset cannot check.  Raises SubmissionError if there is none that it can."""
+    boards = sorted(path.name for path in submissions.iterdir() if path.is_dir())
+    if key not in boards:
+        raise SubmissionError(
+            f"there is no board {key}, so nothing would be checked",
+            fix="name --dataset and --split of a board that is there",
+            file=submissions,
+        )
+    if others := [board for board in boards if board != key]:
+        warn(f"left for a check with their own dataset and split: {printable(', '.join(others))}")
 
 
 def _split_of(submission: Submission) -> Split:

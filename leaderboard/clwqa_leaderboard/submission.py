@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import FiniteFloat, ValidationError
 
@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Record)
 class Claims(Record):
     """Stored scores: the value of every metric on all questions, by its canonical name.  Believed by nobody."""
 
-    schema_version: int = 1
+    schema_version: Literal[1] = 1
     suite: str
     values: Mapping[str, FiniteFloat]
 

@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from clwqa_bench.records import Question, Record, Split
 from clwqa_bench.runs import gold_of
 from clwqa_leaderboard.errors import SubmissionError
 
-MARK = "withheld"  # in the public manifest's config
+MARK = "withheld"  # in the public manifest's config, where `Dataset.withholds` looks
 KEPT = ("id", "question", "split")  # columns of a question without gold
 UNSAFE = ("croissant.json", "supply.json")  # list digests of the gold's files, or what they were drawn from
 NOTE = """
@@ -64,7 +64,8 @@ def withhold(dataset: Dataset, public: Path, gold: Path, split: Split = "test", 
 
     Its questions get ids, and the answers in the gold file an order, that nothing but the salt explains: ids tell
     nothing of how a question was made, and a copy of the gold is known by its order.
-    Raises SubmissionError if something is there already, DatasetError if the dataset is damaged.
+    Raises SubmissionError if something is there already or scoring pairs tell the gold, DatasetError if the dataset is
+    damaged.
     """
     for path in (public, gold):
         if path.exists():
@@ -73,6 +74,7 @@ def withhold(dataset: Dataset, public: Path, gold: Path, split: Split = "test", 
         raise SubmissionError("the gold would lie in the public folder", fix="keep it elsewhere", file=gold)
     salt = salt or secrets.token_hex(32)
     dataset = Dataset.open(dataset.root)  # every file is checked: what is committed to cannot be mended
+    _refuse_pairs(dataset, split)
     header = GoldHeader(split=split, content=dataset.manifest.content.get("qa", ""), salt=salt)
     lines = _gold_lines(dataset, split, salt)
     commitment = _commitment(header, lines)
@@ -95,7 +97,7 @@ def board_gold(dataset: Dataset, split: Split, gold: Path | None = None) -> Gold
 
     Raises SubmissionError if the gold is withheld and no file is named, or if it is not the gold committed to.
     """
-    if not is_withheld(dataset, split):
+    if not dataset.withholds(split):
         if gold is not None:
             raise SubmissionError(
                 "the dataset has this gold itself", fix="leave --gold out", file=dataset.root
@@ -118,10 +120,16 @@ def board_gold(dataset: Dataset, split: Split, gold: Path | None = None) -> Gold
     return replace(complete, graph=dataset.kg(verify=True))
 
 
-def is_withheld(dataset: Dataset, split: str) -> bool:
-    """Whether the dataset comes without the gold of a split."""
-    mark = dataset.manifest.config.get(MARK)
-    return isinstance(mark, Mapping) and mark.get("split") == split
+def _refuse_pairs(dataset: Dataset, split: Split) -> None:
+    """Raises SubmissionError for scoring pairs of the split's questions: their labels say which nodes are answers."""
+    questions = {view.id for view in dataset.view(split)}
+    if told := questions.intersection(pair.question_id for pair in dataset.pairs()):
+        raise SubmissionError(
+            f"scoring pairs tell the gold of {len(told):,} questions of the {split} split",
+            fix="withhold a split that no scoring pairs are about",
+            file=dataset.root,
+            field="--split",
+        )
 
 
 def _committed(dataset: Dataset, split: Split, gold: Path) -> list[bytes]:

@@ -89,6 +89,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def forgetful(chromium: webdriver.Chrome) -> Iterator[None]:
+    """No test finds what another one left in the browser."""
+    yield
+    chromium.execute_script("localStorage.clear()")
+
+
 @pytest.fixture
 def shown(chromium: webdriver.Chrome, files: Path) -> Iterator[Page]:
     """The page of one run, fresh; whatever the console complains of fails the test."""
@@ -184,6 +191,8 @@ def test_two_languages(shown: Page) -> None:
     assert "标准路径" in shown.one("#detail").text
     assert "出自" in shown.one("#detail").text
     shown.one("#detail").send_keys(Keys.ESCAPE)
+    shown.driver.refresh()
+    assert "主要指标" in shown.one("body").text  # the choice is remembered
     shown.one("#language").click()
     assert "Headline" in shown.one("body").text
 
@@ -191,7 +200,10 @@ def test_two_languages(shown: Page) -> None:
 def test_light_and_dark(shown: Page) -> None:
     before = shown.js("getComputedStyle(document.body).backgroundColor")
     shown.one("#theme").click()
-    assert shown.js("getComputedStyle(document.body).backgroundColor") != before
+    dark = shown.js("getComputedStyle(document.body).backgroundColor")
+    assert dark != before
+    shown.driver.refresh()
+    assert shown.js("getComputedStyle(document.body).backgroundColor") == dark
     shown.one("#theme").click()
     assert shown.js("getComputedStyle(document.body).backgroundColor") == before
 

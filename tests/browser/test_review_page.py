@@ -73,12 +73,17 @@ class Reader(Page):
         return self.one("#message").text
 
 
+@pytest.fixture(autouse=True)
+def forgetful(chromium: webdriver.Chrome) -> Iterator[None]:
+    """No test finds what another one left in the browser."""
+    yield
+    chromium.execute_script("localStorage.clear()")
+
+
 @pytest.fixture
 def shown(chromium: webdriver.Chrome, review: Review) -> Iterator[Reader]:
     """The page as a new reader finds it; whatever the console complains of fails the test."""
     chromium.get((review.folder / SHEETS / "甲.html").as_uri())
-    chromium.execute_script("localStorage.clear()")
-    chromium.refresh()
     shown = Reader(chromium)
     yield shown
     assert shown.complaints() == []

@@ -17,7 +17,6 @@ from clwqa_leaderboard.board import Judge, Stored, add
 from clwqa_leaderboard.disclosure import Disclosure, read_form
 from clwqa_leaderboard.packing import pack
 from clwqa_leaderboard.submission import opened
-from clwqa_leaderboard.withheld import board_gold
 
 USAGE = {"answer": {"calls": 1, "seconds": 0.5, "tokens_in": 100, "tokens_out": 10}}
 Q5: dict[str, Any] = {
@@ -56,7 +55,7 @@ class Scene:
 
     @classmethod
     def of(cls, folder: Path, dataset: Dataset, gold: Path | None = None) -> Scene:
-        return cls(folder, dataset, Judge.of(dataset, board_gold(dataset, "test", gold)))
+        return cls(folder, dataset, Judge.of(dataset, "test", gold))
 
     @property
     def submissions(self) -> Path:

@@ -57,8 +57,8 @@ def test_what_is_read_is_what_was_written(scene: Scene) -> None:
     stored = scene.add(scene.bundle())
     folder = stored.folder.parent
     assert read_board(folder) == scene.judge.board
-    assert read_entries(folder) == [stored]
-    assert read_entries(scene.submissions / "no-such-board") == []
+    assert list(read_entries(folder)) == [stored]
+    assert list(read_entries(scene.submissions / "no-such-board")) == []
 
 
 @pytest.mark.parametrize("name", ["Hits@1", "P", "R", "F1", "F1(agg=of-means)", "EM"])
@@ -296,7 +296,7 @@ def test_two_entries_with_the_same_answers(scene: Scene, board: Path) -> None:
 
 
 def test_sums_that_two_machines_round_differently_are_the_same(scene: Scene, board: Path) -> None:
-    stored = read_entries(board)[0]
+    [stored] = read_entries(board)
     nudged = as_json(stored.entry).replace(b'"value": 0.5', b'"value": 0.50000000000001')
     (stored.folder / "entry.json").write_bytes(nudged)
     assert problems(scene) == {}

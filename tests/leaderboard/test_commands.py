@@ -97,6 +97,17 @@ def test_a_check_that_finds_something_fails(board: Board, scene: Scene) -> None:
     assert "no such folder" in board("check", "--submissions", "nowhere").err
 
 
+def test_a_check_says_what_it_does_not_check(board: Board, scene: Scene) -> None:
+    (scene.folder / "submissions" / "another-board").mkdir(parents=True)
+    nothing = board("check", "--submissions", "submissions")
+    assert nothing.code == 2
+    assert f"there is no board {scene.judge.board.key}" in nothing.err
+    scene.add(scene.bundle())
+    checked = board("check", "--submissions", "submissions")
+    assert checked.code == 0
+    assert "their own dataset and split: another-board" in checked.err
+
+
 def test_handing_in(board: Board, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = scene.bundle()
     dry = board("submit", str(bundle), "--repo", "org/board", "--dry-run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi, hf_hub_download
 
-from clwqa_leaderboard.errors import SubmissionError
+from clwqa_bench.hub import HubError
 from clwqa_leaderboard.hub import PullRequest, proposal, send
 from clwqa_leaderboard.submission import opened
 from tests.hub_server import TOKEN, Hub, serving, without_xet
@@ -20,7 +21,9 @@ from tests.leaderboard.scene import Scene
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     without_xet(monkeypatch)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
     with serving() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
         server.repository("org/board")
         yield server
 
@@ -37,7 +40,7 @@ def request_(bundle: Path) -> PullRequest:
 
 
 def test_a_submission_is_one_file_in_a_pull_request(hub: Hub, bundle: Path, request_: PullRequest) -> None:
-    sent = send(request_, bundle, hub.url, TOKEN)
+    sent = send(request_, bundle)
     repo = hub.repositories["org/board"]
     assert sent.url == f"{hub.url}/datasets/org/board/discussions/1"
     assert repo.pull_requests == ["refs/pr/1"]
@@ -57,7 +60,7 @@ def test_the_path_is_that_of_the_entry(scene: Scene, bundle: Path, request_: Pul
 def test_a_maintainer_takes_the_bundle_from_the_pull_request(
     hub: Hub, scene: Scene, bundle: Path, request_: PullRequest
 ) -> None:
-    send(request_, bundle, hub.url, TOKEN)
+    send(request_, bundle)
     got = hf_hub_download(
         "org/board", request_.path, repo_type="dataset", revision="refs/pr/1", endpoint=hub.url,
         cache_dir=scene.folder / "cache", token=TOKEN,
@@ -69,16 +72,29 @@ def test_a_maintainer_takes_the_bundle_from_the_pull_request(
 
 @pytest.mark.parametrize("repo", ["org/none", "org/board/x", "not a name"])
 def test_a_repository_that_is_not_there(hub: Hub, bundle: Path, request_: PullRequest, repo: str) -> None:
-    with pytest.raises(SubmissionError) as error:
-        send(replace(request_, repo=repo), bundle, hub.url, TOKEN)
+    with pytest.raises(HubError) as error:
+        send(replace(request_, repo=repo), bundle)
     assert error.value.field == "--repo"
 
 
-def test_a_token_that_is_not_good_is_never_repeated(hub: Hub, bundle: Path, request_: PullRequest) -> None:
-    with pytest.raises(SubmissionError) as error:
-        send(request_, bundle, hub.url, "hf_wrongwrongwrong")
-    assert "hf_wrong" not in str(error.value)
+def test_a_token_that_is_not_good_is_never_repeated(
+    hub: Hub, bundle: Path, request_: PullRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_wrongwrongwrong")
+    with pytest.raises(HubError) as error:
+        send(request_, bundle)
+    assert "hf_wrong" not in "".join(traceback.format_exception(error.value))
     assert "hf auth login" in error.value.fix
+
+
+def test_nobody_is_logged_in(
+    hub: Hub, bundle: Path, request_: PullRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", "/nonexistent")
+    with pytest.raises(HubError, match="no token"):
+        send(request_, bundle)
+    assert hub.requests == []
 
 
 @pytest.mark.parametrize(
@@ -88,16 +104,18 @@ def test_what_the_hub_refuses_is_said_in_its_words(
     hub: Hub, bundle: Path, request_: PullRequest, status: int, message: str
 ) -> None:
     hub.refuse("/commit/", status, message)
-    with pytest.raises(SubmissionError, match=message) as error:
-        send(request_, bundle, hub.url, TOKEN)
+    with pytest.raises(HubError, match=message) as error:
+        send(request_, bundle)
     assert str(status) in error.value.what
     assert hub.repositories["org/board"].pull_requests == []
 
 
 def test_nobody_is_there(bundle: Path, request_: PullRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)  # the client tries six times
-    with pytest.raises(SubmissionError, match="did not take it"):
-        send(request_, bundle, "http://127.0.0.1:1", TOKEN)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(HubError, match="could not open a pull request on org/board"):
+        send(request_, bundle)
 
 
 def test_the_server_is_good_enough_for_the_client(hub: Hub) -> None:

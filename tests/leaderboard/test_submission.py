@@ -141,6 +141,7 @@ def test_a_variant_is_part_of_the_entrys_name(scene: Scene) -> None:
         (with_fields("disclosure.json", authors="<i>me</i>"), "disclosure.json: field authors", "not for a name"),
         (replaced("disclosure.json", b"not json"), "disclosure.json", "JSON"),
         (replaced("scores.json", b'{"suite": "1", "values": {"F1": NaN}}'), "scores.json", ""),
+        (replaced("scores.json", b'{"schema_version": 2, "suite": "1", "values": {}}'), "scores.json: field", ""),
         (replaced("scores.json", b'{"suite": "1", "values": {}, "rank": 1}'), "scores.json: field rank", ""),
     ],
 )  # fmt: skip

@@ -68,6 +68,14 @@ def test_the_public_folder_holds_the_questions_and_none_of_the_gold(scene: Scene
     assert public.manifest.seed == 0
 
 
+def test_gold_that_scoring_pairs_tell_cannot_be_withheld(scene: Scene) -> None:
+    public, gold = scene.folder / "public", scene.folder / "gold.jsonl"
+    with pytest.raises(SubmissionError, match="scoring pairs tell the gold of"):
+        withhold(scene.dataset, public, gold, "train")
+    assert not public.exists()
+    assert not gold.exists()
+
+
 def test_all_splits_still_load_as_one_table(public: Dataset) -> None:
     schemas = [
         pq.read_schema(public.root / "qa" / f"{split}.parquet").remove_metadata()

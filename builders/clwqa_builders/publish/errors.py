@@ -6,4 +6,4 @@ from clwqa_bench.errors import ClwqaError
 
 
 class PublishError(ClwqaError):
-    """A dataset that may not or cannot be published, or a Hub that does not take it."""
+    """A dataset that may not or cannot be published, or not where it should go."""

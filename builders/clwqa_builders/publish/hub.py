@@ -1,21 +1,19 @@
 """A dataset repository on the Hugging Face Hub, as far as publishing needs one.
 
-Every fault comes out as a PublishError in the Hub's own words, and never with the token in it.
+Every fault comes out as a HubError in the Hub's own words, and never with the token in it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from clwqa_bench.console import Progress
+from clwqa_bench.hub import EXTRA, asking, connect
 from clwqa_builders.publish.errors import PublishError
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ KIND: Any = "dataset"
 OWN = (".gitattributes",)  # what the Hub itself puts into a new repository
 LARGE = 1 << 20  # bytes from which a file is sent by itself; smaller ones go with the commit
 AGAIN = "run the same command again, it goes on where it stopped"
-LOG_IN = "log in with `hf auth login`, or set HF_TOKEN to a token that may write"
 
 
 @dataclass(frozen=True)
@@ -53,33 +50,22 @@ class Head:
 
 @dataclass(frozen=True)
 class Hub:
-    """One dataset repository, with the token that is used for it."""
+    """One dataset repository, as the token that is used for it sees it."""
 
     repo: str
     api: HfApi
-    token: str
 
     @classmethod
     def connect(cls, repo: str) -> Hub:
-        """The repository at the Hub (HF_ENDPOINT, by default huggingface.co), with the token of `hf auth login`.
+        """The repository at the Hub that `clwqa_bench.hub.connect` knows.
 
-        Nothing is asked yet.  Raises PublishError without the client library or a token.
+        Nothing is asked yet.  Raises HubError without the client library or a token, PublishError without `datasets`.
         """
         try:
             import datasets  # noqa: F401  what was published is read with it
-            from huggingface_hub import HfApi, get_token
         except ImportError as error:
-            raise PublishError(
-                f"{error.name} is not installed", fix="pip install 'clwqa-bench[hub]'"
-            ) from None
-        token = get_token()
-        if not token:
-            raise PublishError("no token for the Hub", fix=LOG_IN)
-        return cls(
-            repo,
-            HfApi(endpoint=os.environ.get("HF_ENDPOINT"), token=token, library_name="clwqa-bench"),
-            token,
-        )
+            raise PublishError(f"{error.name} is not installed", fix=EXTRA) from None
+        return cls(repo, connect())
 
     @property
     def page(self) -> str:
@@ -124,7 +110,7 @@ class Hub:
         """Upload files and put them on a branch in one commit; its hash.
 
         Content that arrived earlier, in an attempt that failed, is not sent again.  `progress` advances by bytes.
-        Raises PublishError, with no commit made, also if the branch has moved on since `onto`.
+        Raises HubError, with no commit made, also if the branch has moved on since `onto`.
         """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -157,48 +143,10 @@ class Hub:
             )
         return Path(path)
 
-    @contextmanager
-    def _asking(self, doing: str) -> Iterator[None]:
-        """Say plainly what a fault means; its traceback does not lead to the request, which holds the token."""
-        import huggingface_hub
-
-        try:
-            with quiet(huggingface_hub.utils):
-                yield
-        except Exception as error:  # noqa: BLE001 - whatever the HTTP library of this version raises
-            raise self._fault(error, doing) from None
-
-    def _fault(self, error: BaseException, doing: str) -> PublishError:
-        while error.__cause__ is not None and getattr(error, "response", None) is None:
-            error = error.__cause__
-        response = getattr(error, "response", None)
-        status = None if response is None else response.status_code
-        said = getattr(error, "server_message", None) or next(iter(str(error).splitlines()), "")
-        said = re.sub(r"\?\S+", "", said.replace(self.token, "***")) or type(error).__name__
-        if status == 401:
-            return PublishError("the Hub does not accept this token", fix=LOG_IN)
-        if status == 403:
-            owner = self.repo.partition("/")[0]
-            return PublishError(
-                f"this token may not {doing} {self.repo}: {said}", fix=f"{LOG_IN} for {owner}"
-            )
-        what = f"could not {doing} {self.repo}: {said if status is None else f'{status} {said}'}"
-        return PublishError(what, fix=AGAIN)
+    def _asking(self, doing: str) -> AbstractContextManager[None]:
+        return asking(self.api, doing, self.repo, again=AGAIN)
 
 
 def _git_oid(path: Path) -> str:
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-@contextmanager
-def quiet(library: ModuleType) -> Iterator[None]:
-    """Without the bars of `huggingface_hub.utils` or `datasets.utils`: our own is enough."""
-    if library.are_progress_bars_disabled():
-        yield
-        return
-    library.disable_progress_bars()
-    try:
-        yield
-    finally:
-        library.enable_progress_bars()

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from clwqa_bench.dataset import Dataset, FileEntry, Manifest
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import DatasetError
+from clwqa_bench.records import SPLITS, Split
 from clwqa_builders.output import croissant
 from clwqa_builders.output.manifest import MANIFEST, Release, write_manifest
 from clwqa_builders.output.statistics import Statistics
@@ -27,7 +28,6 @@ from clwqa_builders.stages import publish as put_in_place
 from clwqa_builders.stages import tree
 
 CARD, CROISSANT, STATISTICS = "README.md", "croissant.json", "statistics.json"
-WITHHELD = "withheld"  # in the manifest's config: {"split": ...}, the gold of which is not in the folder
 BROUGHT = "induction.json"  # what only the dataset of a graph that somebody brought has
 BEGIN, END = "<!-- hub -->", "<!-- /hub -->"
 SECTION = re.compile(f"{BEGIN}\n.*?{END}\n\n", re.DOTALL)
@@ -118,10 +118,9 @@ def _refuse_strange_files(root: Path, manifest: Manifest) -> None:
 
 def _refuse_gold(dataset: Dataset) -> None:
     """A folder without the gold of a split must really be without it."""
-    mark = dataset.manifest.config.get(WITHHELD)
-    if not isinstance(mark, Mapping):
+    split, listed = _withheld(dataset), dataset.manifest.files
+    if split is None:
         return
-    split, listed = mark.get("split"), dataset.manifest.files
     path = dataset.root / "qa" / f"{split}.parquet"
     told = [name for name in listed if name.startswith(f"qa/{split}.") and name != f"qa/{split}.parquet"]
     answers = pq.read_table(path, columns=["answers"])["answers"] if not told else []
@@ -133,10 +132,14 @@ def _refuse_gold(dataset: Dataset) -> None:
         )
 
 
+def _withheld(dataset: Dataset) -> Split | None:
+    return next(filter(dataset.withholds, SPLITS), None)
+
+
 def _checked_content(dataset: Dataset) -> dict[str, str]:
     """Digests of the rows.  Raises DatasetError if they are not those of the manifest (but for withheld gold)."""
     found = stored_content(dataset.root)
-    withheld = {"qa"} if WITHHELD in dataset.manifest.config else set()
+    withheld = {"qa"} if _withheld(dataset) else set()
     for name in found.keys() - withheld:
         if found[name] != dataset.manifest.content.get(name):
             raise DatasetError(

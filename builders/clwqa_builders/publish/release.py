@@ -42,7 +42,7 @@ def release(
 
     A branch that holds the parcel already stays as it is.  Commits go on top of what there is, never in its place.
     Raises PublishError if a branch holds something else and `allow_update` does not say that it may be changed, if
-    the repository is more public than asked for, or if the Hub refuses.
+    the repository is more public than asked for; HubError if the Hub refuses.
     """
     if not BRANCH.fullmatch(branch):
         raise PublishError(f"{branch!r} is not a branch", fix="name a branch", field="--revision")
@@ -94,7 +94,8 @@ def _some(head: Head, number: int = 3) -> str:
 
 
 def _left_over(parcel: Parcel, hub: Hub, head: Head) -> list[str]:
-    """Files of an earlier release that this one has no more; nobody else's files are touched."""
+    """Files of an earlier release that this one has no more; nobody else's files are touched, and none at all if the
+    manifest that is there cannot be read."""
     if MANIFEST not in head.files:
         return []
     with TemporaryDirectory() as cache:

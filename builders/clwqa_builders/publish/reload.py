@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import ValidationFailed
-from clwqa_builders.publish.hub import Hub, quiet
+from clwqa_bench.hub import quiet
+from clwqa_builders.publish.hub import Hub
 from clwqa_builders.publish.parcel import Parcel
 from clwqa_builders.publish.rows import content
 
@@ -21,7 +22,7 @@ def compare(parcel: Parcel, hub: Hub, commit: str, fetched: Callable[[int], None
     """Download a commit, read it as a user would, and return the digests of its content, which are the parcel's.
 
     No cache is believed.  `fetched` is told the size of every file.  Raises ValidationFailed if a byte or a row is
-    not what was sent, PublishError if the Hub cannot be reached.
+    not what was sent, HubError if the Hub cannot be reached.
     """
     with TemporaryDirectory(prefix="clwqa-publish-") as folder:
         cache, root = Path(folder, "hub"), None

@@ -1,6 +1,6 @@
 "use strict";
 
-// Nothing here builds markup from strings: whatever a dataset or a reader wrote becomes a text node.
+// The sheet of one reader: what is judged, the verdicts, and the file they are saved to.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const STORE = `clwqa-review ${data.review} ${data.role} ${data.annotator}`;
@@ -23,38 +23,6 @@ const WORDS = {
   keyOpen: ["下一条未判", "next item not judged"],
   keyComment: ["写备注，Esc 返回", "write a comment, Esc to return"],
 };
-
-const find = (selector, root = document) => root.querySelector(selector);
-
-function make(tag, properties = {}, ...children) {
-  const node = Object.assign(document.createElement(tag), properties);
-  node.append(...children);
-  return node;
-}
-
-// ---------------------------------------------------------------- languages and themes
-
-let language = navigator.language.startsWith("zh") ? "zh" : "en";
-
-function say(node, [zh, en]) {
-  Object.assign(node.dataset, { zh, en });
-  node.textContent = node.dataset[language];
-  return node;
-}
-
-function speak(chosen) {
-  language = chosen;
-  document.documentElement.lang = chosen === "zh" ? "zh-Hans" : "en";
-  for (const node of document.querySelectorAll("[data-zh]")) node.textContent = node.dataset[chosen];
-  find("#language").textContent = chosen === "zh" ? "English" : "中文";
-}
-
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-const nameTheme = () => say(find("#theme span"), isDark() ? ["浅色", "Light"] : ["深色", "Dark"]);
 
 // ---------------------------------------------------------------- what has been judged
 
@@ -80,7 +48,7 @@ function keep(key, value) {
   }
 }
 
-function remember() {
+function restore() {
   try {
     const kept = (key) => JSON.parse(localStorage.getItem(key));
     const known = data.items.map(({ id }) => [id, kept(entry(id))]).filter(([, ruling]) => ruling);
@@ -150,13 +118,13 @@ function drawCriteria() {
 function drawProgress() {
   const done = data.items.filter(({ id }) => complete(id)).length;
   find("#bar").value = done / data.items.length;
-  find("#done").replaceChildren(`${done} / ${data.items.length} `, say(make("span"), WORDS.done));
+  find("#done").replaceChildren(`${done} / ${data.items.length} `, word(WORDS.done));
 }
 
 function makeCriteria() {
   const boxes = data.criteria.map((criterion, place) => {
     const choices = data.choices.map((choice) => {
-      const name = say(make("span"), [choice.zh, choice.en]);
+      const name = word([choice.zh, choice.en]);
       const button = make("button", { type: "button" }, make("kbd", { textContent: choice.key }), name);
       button.dataset.code = choice.code;
       button.addEventListener("click", () => rule(place, choice.code));
@@ -290,21 +258,14 @@ find("#next").addEventListener("click", KEYS.ArrowRight);
 find("#open").addEventListener("click", goOpen);
 find("#number").addEventListener("change", (event) => go(Number(event.target.value) - 1));
 find("#comment").addEventListener("input", (event) => remark(event.target.value));
-find("#language").addEventListener("click", () => speak(language === "zh" ? "en" : "zh"));
-find("#theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  nameTheme();
-});
 
 addEventListener("storage", (event) => {
   if (!event.key?.startsWith(STORE)) return;
-  remember();
+  restore();
   show();
 });
 
-remember();
+restore();
 makeCriteria();
 makeHelp();
-nameTheme();
 show();
-speak(language);

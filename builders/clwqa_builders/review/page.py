@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clwqa_bench.onefile import inert_json, security_policy
+from clwqa_bench.onefile import inert_json, security_policy, shared
 from clwqa_builders.pairs.rubric import Rubric
 from clwqa_builders.review.forms import rubric_rows
 from clwqa_builders.review.sheets import Sheet
@@ -41,7 +41,7 @@ def html(sheet: Sheet, rubric: Rubric | None = None) -> str:
             for item in sheet.items
         ],
     }
-    css, script = _asset("page.css"), _asset("page.js")
+    css, script = _asset("page.css"), shared("page.js") + _asset("page.js")
     return _template().render(
         title=f"{sheet.person} · {plan.edition}",
         data=inert_json(data),

@@ -17,11 +17,10 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from clwqa_bench.onefile import inert_json
+from clwqa_bench.onefile import inert_json, shared
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.report.names import count, interval, metric_name, percent
 from clwqa_leaderboard.board import ADD, BOARD, Stored, read_board, read_entries
@@ -36,7 +35,8 @@ from clwqa_leaderboard.site.values import (
 )
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "tables.js", "paired.js", "compare.js", "entry.js", "board.js")
+PAGE = "page.js"  # what the pages of reports and reviews have too
+SCRIPTS = (PAGE, "values.js", "tables.js", "paired.js", "compare.js", "entry.js", "board.js")
 """In the order in which they are read: classic scripts, since a page on a disk may not load modules."""
 DATA = "data.js"
 MARK = "clwqa-board-site"  # in the index of every site: only such a folder is ever replaced
@@ -136,10 +136,10 @@ def check_target(out: Path) -> None:
 
 
 def _write_common(site: Path, boards: Sequence[Opened]) -> None:
-    for name in SCRIPTS:
+    _write(site / PAGE, shared(PAGE))
+    for name in SCRIPTS[1:]:
         shutil.copyfile(HERE / name, site / name)
-    look = resources.files("clwqa_bench.report").joinpath("report.css").read_text(encoding="utf-8")
-    _write(site / "site.css", look + (HERE / "site.css").read_text(encoding="utf-8"))
+    _write(site / "site.css", shared("report.css") + (HERE / "site.css").read_text(encoding="utf-8"))
     rows = [
         {"board": one.board, "entries": count(len(one.stored)), "best": one.ranked[0] if one.ranked else None}
         for one in boards

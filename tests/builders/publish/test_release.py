@@ -15,6 +15,7 @@ from clwqa_bench.console import progress
 from clwqa_bench.dataset import FileEntry, read_manifest
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import ClwqaError, ValidationFailed
+from clwqa_bench.hub import HubError
 from clwqa_builders.output.manifest import write_manifest
 from clwqa_builders.publish import hub as hub_module
 from clwqa_builders.publish.errors import PublishError
@@ -168,7 +169,7 @@ def test_somebody_else_commits_in_the_meantime(
         return head
 
     monkeypatch.setattr(Hub, "head", outrun)
-    with pytest.raises(PublishError, match="412"):
+    with pytest.raises(HubError, match="412"):
         put(parcel)
     assert repo.files() == {"theirs.txt": b""}
 
@@ -179,7 +180,7 @@ def test_somebody_else_commits_in_the_meantime(
 def test_without_a_token(server: hub_server.Hub, parcel: Parcel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_TOKEN")
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", "/nonexistent")
-    with pytest.raises(PublishError, match="no token") as error:
+    with pytest.raises(HubError, match="no token") as error:
         put(parcel)
     assert "hf auth login" in error.value.fix
     assert server.requests == []
@@ -204,7 +205,7 @@ def test_a_token_that_is_not_good_enough(
     monkeypatch.setenv("HF_TOKEN", token)
     if exists:
         server.repository(REPO, private=True)
-    with pytest.raises(PublishError, match=said.replace("create", "(create|upload to)")) as error:
+    with pytest.raises(HubError, match=said.replace("create", "(create|upload to)")) as error:
         put(parcel)
     assert "hf auth login" in error.value.fix
     assert exists is (REPO in server.repositories)
@@ -218,7 +219,7 @@ def test_the_connection_is_lost_in_the_middle_and_the_same_command_goes_on(
         (path for path in parcel.files.values() if path.suffix == ".parquet"), key=lambda p: p.stat().st_size
     )
     server.hang_up("PUT", hub_server.sha256(largest.read_bytes()))
-    with pytest.raises(PublishError) as error:
+    with pytest.raises(HubError) as error:
         put(parcel)
     assert "run the same command again" in error.value.fix
     assert len(server.repositories[REPO].history()) == 1
@@ -234,7 +235,7 @@ def test_the_connection_is_lost_in_the_middle_and_the_same_command_goes_on(
 
 def test_the_answer_to_the_commit_is_lost(server: hub_server.Hub, parcel: Parcel) -> None:
     server.hang_up("POST", "/commit/", done=True)
-    with pytest.raises(PublishError):
+    with pytest.raises(HubError):
         put(parcel)
     server.mend()
     assert not put(parcel).committed  # it is there
@@ -253,13 +254,13 @@ def test_what_the_hub_refuses_is_said_in_its_words(
     part: str, status: int, message: str, server: hub_server.Hub, parcel: Parcel
 ) -> None:
     server.refuse(part, status, message)
-    with pytest.raises(PublishError, match=f"{status} {message}"):
+    with pytest.raises(HubError, match=f"{status} {message}"):
         put(parcel)
 
 
 def test_nobody_is_there(server: hub_server.Hub, parcel: Parcel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
-    with pytest.raises(PublishError, match="could not look at org/tiny"):
+    with pytest.raises(HubError, match="could not look at org/tiny"):
         put(parcel)
 
 
@@ -312,7 +313,7 @@ def test_a_card_that_leads_nowhere(server: hub_server.Hub, made: Path, tmp_path:
 def test_reading_back_is_cut_off(server: hub_server.Hub, parcel: Parcel) -> None:
     done = put(parcel)
     server.hang_up("GET", "/resolve/")
-    with pytest.raises(PublishError, match="could not download from org/tiny"):
+    with pytest.raises(HubError, match="could not download from org/tiny"):
         read_back(parcel, done.commit)
 
 

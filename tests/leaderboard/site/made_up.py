@@ -41,13 +41,24 @@ STAGES = ("right", "right, unsupported", "linking", "retrieval", "ranking", "ans
 TODAY = datetime.date(2026, 11, 30)
 
 
+@dataclass(frozen=True)
+class Unwritten(Stored):
+    """An entry that lies nowhere yet."""
+
+    told: Outcomes
+
+    @property
+    def outcomes(self) -> Outcomes:
+        return self.told
+
+
 @dataclass
 class MadeUp:
     """A board of so many questions, and the entries drawn for it so far."""
 
     questions: int = 240
     seed: int = 7
-    stored: list[Stored] = field(default_factory=list)
+    stored: list[Unwritten] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -132,7 +143,7 @@ class MadeUp:
             "answers": digest,
         }
         entry = Entry.model_validate({**fields, **changes})
-        self.stored.append(Stored(Path(entry.id), entry, outcomes))
+        self.stored.append(Unwritten(Path(entry.id), entry, outcomes))
         return entry
 
     def manifest(self, system: str, asked: int, changes: dict[str, Any]) -> RunManifest:
@@ -240,7 +251,7 @@ class MadeUp:
         return folder
 
 
-def write_entry(board: Path, stored: Stored) -> None:
+def write_entry(board: Path, stored: Unwritten) -> None:
     folder = board / stored.entry.id
     folder.mkdir()
     (folder / BUNDLE).write_bytes(b"PK")

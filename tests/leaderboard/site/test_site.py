@@ -20,7 +20,6 @@ from clwqa_bench import cli as program
 from clwqa_bench.registry import Registry
 from clwqa_bench.report.names import percent
 from clwqa_bench.stats import RankInterval
-from clwqa_leaderboard.board import Stored
 from clwqa_leaderboard.entry import Outcomes
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.site.folder import Opened, write_site
@@ -34,7 +33,7 @@ from clwqa_leaderboard.site.values import (
     units_of,
 )
 from tests.conftest import Result
-from tests.leaderboard.site.made_up import MadeUp
+from tests.leaderboard.site.made_up import MadeUp, Unwritten
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -126,7 +125,7 @@ def test_a_withheld_board_has_scores_and_tells_nothing_of_single_questions(tmp_p
     made = MadeUp(40)
     made.entry("demo", misses=())
     marks = Outcomes(first=(), right=(), items=(), marks=(1,) * 40)
-    made.stored = [Stored(made.stored[0].folder, made.stored[0].entry, marks)]
+    made.stored = [Unwritten(made.stored[0].folder, made.stored[0].entry, marks)]
     made.board = made.board.model_copy(update={"withheld": True, "golds": (), "groups": ()})
     site = site_of(made, tmp_path)
     [row] = data_of(site / "data.js")["entries"]
@@ -233,7 +232,7 @@ def test_an_entry_that_does_not_fit_its_board(tmp_path: Path, changes: dict[str,
     made.entry("demo")
     [stored] = made.stored
     outcomes = changes.pop("outcomes", stored.outcomes)
-    made.stored = [Stored(stored.folder, stored.entry.model_copy(update=changes), outcomes)]
+    made.stored = [Unwritten(stored.folder, stored.entry.model_copy(update=changes), outcomes)]
     with pytest.raises(SubmissionError, match="not an entry of this board"):
         Opened.read(made.write(tmp_path))
 
