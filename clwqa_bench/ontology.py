@@ -7,6 +7,7 @@ Identifiers are local names: the part of an IRI after its last ``#`` or ``/``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -287,9 +288,17 @@ def _parse(path: Path) -> Ontology:
     except OSError as error:
         what = f"cannot read the ontology ({error.strerror})"
         raise OntologyError(what, fix="check the path", file=path) from None
-    except (BadSyntax, ParserError, UnicodeDecodeError, IndexError) as error:  # the last at a cut-off file
-        reason = " ".join(str(error).split())[:200]
-        raise OntologyError(f"not valid Turtle: {reason}", fix="correct the syntax", file=path) from None
+    except UnicodeDecodeError:
+        raise OntologyError("not UTF-8", fix="save it as UTF-8", file=path) from None
+    except BadSyntax as error:  # its text shows what stands there as bytes; the line tells as much
+        told = re.search(r"\((.*)\) at \^ in", str(error), re.DOTALL)
+        what = f"not valid Turtle: {told[1] if told else error}"
+        raise OntologyError(what, fix="correct the syntax", file=path, line=error.lines + 1) from None
+    except (IndexError, AssertionError):  # what rdflib meets behind the end: of a statement, of a string
+        what = "not valid Turtle: the file ends in the middle of a statement"
+        raise OntologyError(what, fix="write the rest of it", file=path) from None
+    except ParserError as error:
+        raise OntologyError(f"not valid Turtle: {error}", fix="correct the syntax", file=path) from None
     return _Reader(graph, path).ontology()
 
 

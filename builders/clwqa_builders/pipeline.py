@@ -448,4 +448,6 @@ def _copy_index(graph: Path, kg: Path) -> None:
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
     fix = "correct the source, table or template behind them; earlier output is untouched"
-    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)
+    require_valid(
+        context.inputs["dataset"] / DATASET, fix, plan.workers, told=context.out / "validation.json"
+    )

@@ -44,9 +44,11 @@ def test_questions_and_hops_are_exact(statistics: dict[str, Any]) -> None:
     assert statistics["pairs"]["pairs"] == 5_137
 
 
-def test_every_category_is_filled_within_one_question(statistics: dict[str, Any]) -> None:
+def test_every_category_is_filled_but_for_one_question(statistics: dict[str, Any]) -> None:
+    """Each hop count is rounded to whole questions by itself, so one question goes to another category."""
     missed = {row["category"]: row["reached"] - row["target"] for row in statistics["categories"]}
-    assert all(-1 <= difference <= 1 for difference in missed.values()), missed
+    assert sum(missed.values()) == 0
+    assert sum(map(abs, missed.values())) <= 2, missed
 
 
 def test_every_npm_package_is_used(full: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from clwqa_builders.questions.columns import GraphColumns
 from clwqa_builders.validate.rdf import RdfView, sparql_answer
 from tests import tiny_dataset as tiny
 from tests.conftest import Result
+from tests.process import digests, run, start
 
 SHIJI = (
     ("项羽本纪", ("四面楚歌", "破釜沉舟", "沐猴而冠")),
@@ -384,6 +386,25 @@ def test_a_dataset_beside_the_other(folder: Path, extension: Path) -> None:
     assert {q.operation for q in questions} == set(OPERATIONS)
     assert "| ranking |" in (extension / "README.md").read_text(encoding="utf-8")
     assert sum(sum(row.values()) for row in made.config["operations"].values()) == len(questions)
+
+
+@pytest.mark.slow
+def test_kill_9_in_any_stage(folder: Path, extension: Path, tmp_path: Path) -> None:
+    """Each death is found where the last one ended, and the end is what it would have been without them."""
+    out = tmp_path / "out"
+    command = ("build", "--extension", "operations", "--base", folder, "--out", out, "--seed", "7",
+               "--allow-shortfall", "--workers", "1")  # fmt: skip
+    for stage in ("questions", "dataset", "validation"):
+        with start(*command) as process:
+            assert process.stderr is not None
+            assert any(line.endswith(f"] {stage} ...\n") for line in process.stderr)
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert not out.exists()
+    done = run(*command)
+    assert done.code == 0, done.err
+    assert "[2/3] dataset: up to date" in done.err
+    assert digests(out) == digests(extension)
 
 
 def test_its_queries_give_the_gold(cli: Callable[..., Result], extension: Path) -> None:

@@ -316,6 +316,25 @@ def test_unsound_ontologies_are_refused(tmp_path: Path, extra: str, message: str
     assert "mine.ttl" in str(failure.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (":a a :b .", "mine.ttl:1: not valid Turtle: Prefix \":\" not bound. Fix"),
+        ("@prefix : <urn:x#> .\n:歌 a :曲\n:词 a :曲 .", "not valid Turtle: expected '.' or '}' or ']' at end"),
+        ("@prefix : <urn:x#> .\n:a a :b", "not valid Turtle: the file ends in the middle of a statement"),
+        ('@prefix : <urn:x#> .\n:a :b "c', "not valid Turtle: the file ends in the middle of a statement"),
+        ("@prefix : <urn:x#> .\n:a :b '\udcff' .", "not UTF-8. Fix: save it as UTF-8"),
+    ],
+    ids=["prefix", "full stop", "cut off", "cut off in a string", "encoding"],
+)  # fmt: skip
+def test_a_file_that_is_no_turtle(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "mine.ttl").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(OntologyError) as failure:
+        Ontology.load(tmp_path / "mine.ttl")
+    assert told in str(failure.value)
+    assert "b'" not in str(failure.value)
+
+
 def test_an_empty_or_missing_file(tmp_path: Path) -> None:
     with pytest.raises(OntologyError, match="no class is declared"):
         bring(tmp_path, "")

@@ -98,6 +98,17 @@ def generate(
         raise typer.BadParameter("name a model, or records to replay", param_hint="--llm, --replay")
     tables = DatasetTables.open(dataset)
     if replay:
+        asking = {
+            "--store": store,
+            "--llm-set": llm_settings,
+            "--max-calls": max_calls,
+            "--max-tokens": max_tokens,
+            "--max-cost": max_cost,
+            "--no-cache": no_cache or None,
+            "--dry-run": dry_run or None,
+        }
+        if told := [name for name, given in asking.items() if given is not None]:
+            raise typer.BadParameter("a replay asks no model: leave it out", param_hint=", ".join(told))
         _show(making.replay(tables, replay, out), json)
         return
     options = Options(

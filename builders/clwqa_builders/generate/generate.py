@@ -38,6 +38,7 @@ from clwqa_builders.generate.folder import (
 from clwqa_builders.generate.results import Ground, judge_all, refuse_other_graph, report, write
 from clwqa_builders.generate.task import GenerateQuestions, WrittenQuestions
 from clwqa_builders.generate.words import FEWEST_FACTS, record_id, words
+from clwqa_builders.output.manifest import require_main
 from clwqa_builders.validate.tables import DatasetTables
 
 KEPT: Final[frozenset[ReplyStatus]] = frozenset({"ok", "unparsed", "refused"})
@@ -98,10 +99,12 @@ def generate(
 ) -> Outcome:
     """Ask a model about all words that `out` has no record of, and write the questions that pass the checks.
 
-    Raises LLMError when the model cannot be used or is none, BuildError when the folder belongs to another generation,
-    PredictionError when another process is writing there, GraphError when the store does not answer.
+    Raises LLMError when the model cannot be used or is none, DatasetError when the dataset is an extension set or of
+    somebody's own graph, BuildError when the folder belongs to another generation, PredictionError when another process
+    is writing there, GraphError when the store does not answer.
     """
     _refuse_rules(model)
+    require_main(tables.manifest.config, tables.root)
     ground = Ground(tables)
     with asyncio.Runner() as loop:
         llm = open_llm(model.spec, None, model.options)
@@ -152,6 +155,7 @@ def expect(tables: DatasetTables, request: Request, out: Path, model: Model) -> 
     Open the model with `dry` options: then nothing is asked and no key is needed.
     """
     _refuse_rules(model)
+    require_main(tables.manifest.config, tables.root)
     with asyncio.Runner() as loop:
         llm = open_llm(model.spec, None, model.options)
         try:

@@ -15,13 +15,13 @@ import orjson
 from pydantic import ValidationError
 
 from clwqa_bench.dataset import Dataset, Manifest
-from clwqa_bench.errors import BuildError, DatasetError, ValidationFailed
+from clwqa_bench.errors import BuildError, DatasetError
 from clwqa_bench.kg.build import read_tables
 from clwqa_bench.records import Question, hop_band
 from clwqa_builders.generate.folder import QUESTIONS, Identity, read_identity, refuse_other_dataset
-from clwqa_builders.output.manifest import ADJUDICATED, Release, write_dataset
+from clwqa_builders.output.manifest import ADJUDICATED, Release, require_main, write_dataset
 from clwqa_builders.pairs.make import Made
-from clwqa_builders.validate.report import validate_dataset
+from clwqa_builders.validate.report import require_valid
 
 Cell = tuple[str, str, str]
 SHEET, SUPPLY, INDEX = "scoring_pairs/adjudication.tsv", "supply.json", "kg/index"
@@ -119,9 +119,11 @@ def mix(
     `without` is a file with ids of generated questions, one on a line, that stay out.
 
     Raises BuildError when the generation was made from another dataset or `out` holds something already, DatasetError
-    when `without` names other questions, ValidationFailed when a rule finds an error.
+    when the dataset is an extension set or of somebody's own graph, or `without` names other questions,
+    ValidationFailed when a rule finds an error.
     """
     opened = Dataset.open(dataset)
+    require_main(opened.manifest.config, dataset)
     identity = read_identity(generation)
     refuse_other_dataset(
         generation, {name: opened.manifest.content.get(name, "") for name in identity.dataset}
@@ -148,7 +150,8 @@ def mix(
         write_dataset(
             fresh, mixed, *read_tables(dataset / "kg"), dataset / "ontology.ttl", release, workers, made
         )
-        _refuse_invalid(fresh, templates_dir, workers)
+        fix = "correct what is behind them; nothing was written"
+        require_valid(fresh, fix, workers, templates_dir=templates_dir)
         if out.exists():
             out.rmdir()
         fresh.rename(out)
@@ -229,13 +232,3 @@ def _copy_others(dataset: Path, fresh: Path) -> None:
     if (dataset / SUPPLY).exists():
         fresh.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(dataset / SUPPLY, fresh / SUPPLY)
-
-
-def _refuse_invalid(folder: Path, templates_dir: Path | None, workers: int) -> None:
-    report = validate_dataset(folder, templates_dir=templates_dir, workers=workers)
-    if not report.ok:
-        told = "; ".join(f"{f.rule} {f.question}: {f.message}" for f in report.errors[:5])
-        raise ValidationFailed(
-            f"{report.count('error')} errors in the dataset made, the first: {told}",
-            fix="correct what is behind them; nothing was written",
-        )

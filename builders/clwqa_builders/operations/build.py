@@ -181,7 +181,9 @@ def write(plan: Plan, context: Context) -> None:
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build and the earlier output stays."""
     fix = "correct the operation or template behind them; earlier output is untouched"
-    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)
+    require_valid(
+        context.inputs["dataset"] / DATASET, fix, plan.workers, told=context.out / "validation.json"
+    )
 
 
 def summary_table(data: dict[str, Any]) -> Group:

@@ -60,6 +60,13 @@ def kind_of(config: Mapping[str, Any]) -> str:
     return "a dataset of somebody's own graph" if "language" in config else "the dataset"
 
 
+def require_main(config: Mapping[str, Any], folder: Path) -> None:
+    """Raise DatasetError unless this is the packaged dataset: of questions about culture-loaded words by templates."""
+    if (kind := kind_of(config)) != kind_of({}):
+        what = f"questions are generated for the dataset that `clwqa-bench build` makes, and this is {kind}"
+        raise DatasetError(what, fix="name another one with --dataset", file=folder)
+
+
 def refuse_other_kind(out: Path, config: Mapping[str, Any]) -> None:
     """Raise BuildError where a dataset of another kind would be replaced: ``--out`` may be that of the base."""
     try:

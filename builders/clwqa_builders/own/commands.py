@@ -56,7 +56,7 @@ def adopt(
 def summary(out: Path, wished: int, *, changed: bool) -> dict[str, Any]:
     """What was made, and what was found about the graph."""
     from clwqa_bench.dataset import Dataset
-    from clwqa_builders.own.pipeline import INDUCTION
+    from clwqa_builders.own.pipeline import INDUCTION, SUPPLY
 
     statistics = orjson.loads((out / "statistics.json").read_bytes())
     return {
@@ -66,6 +66,7 @@ def summary(out: Path, wished: int, *, changed: bool) -> dict[str, Any]:
         "counts": Dataset.open(out, verify=False).manifest.counts,
         "hops": statistics["hops"],
         "splits": statistics["splits"],
+        "passed_over": orjson.loads((out / SUPPLY).read_bytes())["passed_over"],
         "induction": orjson.loads((out / INDUCTION).read_bytes()),
     }
 
@@ -89,6 +90,9 @@ def summary_tables(data: dict[str, Any]) -> Group:
         told = (" ".join(str(value) for value in row.values()) for row in rows[:SHOWN])
         lines += [f"{title}: {len(rows):,}, see induction.json; line " + "; line ".join(told)] if rows else []
     short = f" ({data['wished']:,} were asked for)" if counts["questions"] < data["wished"] else ""
+    if short and any(data["passed_over"].values()):
+        unseen = " and ".join(f"{number:,} {name}" for name, number in data["passed_over"].items())
+        lines.append(f"not looked at, being more than a graph is given: {unseen}")
     graph = f"{counts['entities']:,} entities and {counts['triples']:,} triples"
     return Group(
         table,

@@ -26,10 +26,11 @@ LONGEST_NAME = 100  # characters of a label that stands in a question
 
 @dataclass(frozen=True)
 class Asked:
-    """The instances of one template, and the fact groups each of them touches."""
+    """The instances of one template, and the fact groups each of them touches; ``passed_over`` were not looked at."""
 
     instances: Instances
     groups: Ragged
+    passed_over: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Enumerator:
         found = Solutions.of(table, (anchor,))
         answers, starts = found.values(template.answer), found.anchors[anchor]
         rows = np.flatnonzero((answers.lengths <= MAX_ANSWERS) & self._clear[starts])
+        passed_over = max(len(rows) - MOST, 0)
         rows = self._some(rows, starts, template)
         frames = comparison_key(" ".join(template.phrasings))
         fair = [r for r in rows.tolist() if not self._tells(int(starts[r]), answers[r].tolist(), frames)]
@@ -64,7 +66,8 @@ class Enumerator:
             category=np.full(n, self.ontology.types.index(template.spec.target_element)),
             basis=np.full(n, BASES.index("type"), dtype=np.int8),
         )
-        return Asked(instances, self.facts.told(template.pattern, found, anchor, template.answer).take(rows))
+        told = self.facts.told(template.pattern, found, anchor, template.answer).take(rows)
+        return Asked(instances, told, passed_over)
 
     def _some(self, rows: IntArray, starts: IntArray, template: Template) -> IntArray:
         """At most MOST of the rows, chosen by a digest of seed, template and anchor."""

@@ -45,16 +45,18 @@ class Step:
 
 def templates(
     ontology: Ontology, pairs: Mapping[str, Sequence[Pair]], graph: GraphColumns, speaker: Speaker, seed: int
-) -> list[tuple[dict[str, object], Template]]:
+) -> tuple[list[tuple[dict[str, object], Template]], int]:
     """Entries of a template file, at most TEMPLATES_PER_HOP of each length, with the templates they make.
 
-    Walks that reach more than MAX_ANSWERS things on average are left out; of the others, a seeded choice.
+    Walks that reach more than MAX_ANSWERS things on average are left out; of the others, a seeded choice.  How many
+    that passes over is returned as well.
     """
-    found = []
+    found, passed_over = [], 0
     for walks in _walks(list(_steps(ontology, pairs, graph)), seed):
         found += [_entry(walk, ontology, speaker) for walk in walks[:TEMPLATES_PER_HOP]]
+        passed_over += len(walks[TEMPLATES_PER_HOP:])
     found.sort(key=lambda entry: str(entry["id"]))
-    return [(entry, parse_template(entry, ontology)) for entry in found]
+    return [(entry, parse_template(entry, ontology)) for entry in found], passed_over
 
 
 def _steps(ontology: Ontology, pairs: Mapping[str, Sequence[Pair]], graph: GraphColumns) -> Iterator[Step]:
@@ -83,11 +85,11 @@ def _walks(steps: Sequence[Step], seed: int) -> Iterator[list[tuple[Step, ...]]]
     walks: list[tuple[Step, ...]] = [(step,) for step in steps]
     for _ in range(LONGEST):
         narrow = (walk for walk in walks if math.prod(step.width for step in walk) <= MAX_ANSWERS)
-        kept = sorted(narrow, key=lambda walk: _rank(seed, walk))[:KEPT]
-        yield kept
+        ranked = sorted(narrow, key=lambda walk: _rank(seed, walk))
+        yield ranked
         walks = [
             (*walk, step)
-            for walk in kept
+            for walk in ranked[:KEPT]
             for step in onward[walk[-1].said.type]
             if all(step.link != earlier.link for earlier in walk)
         ]

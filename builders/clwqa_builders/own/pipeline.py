@@ -139,7 +139,7 @@ def draw_questions(plan: Plan, context: Context) -> None:
     ontology, about = Ontology.load(folder / ONTOLOGY), _about(folder)
     columns = GraphColumns.of_tables(*read_tables(folder))
     pairs = {name: [(h, t) for h, t in ends] for name, ends in _json(folder / "pairs.json").items()}
-    made = templates(ontology, pairs, columns, Speaker.of(ontology, about), plan.seed)
+    made, walks = templates(ontology, pairs, columns, Speaker.of(ontology, about), plan.seed)
     enumerator = Enumerator(columns, ontology, FactGroups.of(columns, ontology), plan.seed)
     asked = parallel_map(enumerator.enumerate, [template for _, template in made], plan.workers)
     selection = select(asked, columns, len(ontology.types), plan.questions, plan.seed)
@@ -151,7 +151,7 @@ def draw_questions(plan: Plan, context: Context) -> None:
             file=plan.folder,
         )
     (context.out / SUPPLY).write_bytes(
-        orjson.dumps(supply(asked, selection, ontology), option=orjson.OPT_INDENT_2)
+        orjson.dumps(supply(asked, selection, ontology, walks), option=orjson.OPT_INDENT_2)
     )
     (context.out / TEMPLATES).write_text(_toml([entry for entry, _ in made]), encoding="utf-8")
     enumerated, selection = only_drawn([one.instances for one in asked], selection)
@@ -163,9 +163,9 @@ def draw_questions(plan: Plan, context: Context) -> None:
     context.progress.note(f"  {len(lines):,} questions from {selection.instances:,} instances")
 
 
-def supply(asked: Sequence[Asked], selection: Selection, ontology: Ontology) -> dict[str, Any]:
+def supply(asked: Sequence[Asked], selection: Selection, ontology: Ontology, walks: int) -> dict[str, Any]:
     """Instances per template, hop count and type of answer; ``crossing`` were unusable, since they tell facts of two
-    splits.
+    splits.  ``passed_over`` counts what the limits on a graph with many walks or instances kept from being looked at.
     """
     types: Counter[str] = Counter()
     for one in asked:
@@ -176,6 +176,7 @@ def supply(asked: Sequence[Asked], selection: Selection, ontology: Ontology) -> 
     return {
         "instances": selection.instances,
         "crossing": selection.ungrouped,
+        "passed_over": {"walks": walks, "instances": sum(one.passed_over for one in asked)},
         "category": dict(sorted(types.items())),
         "hop": dict(sorted(hops.items())),
         "template": {one.instances.template.id: len(one.instances) for one in asked},
@@ -228,7 +229,9 @@ def release(plan: Plan, about: About, questions: Sequence[Question], supplied: M
 def validate(plan: Plan, context: Context) -> None:
     """Run every rule on the written dataset; an error stops the build."""
     fix = "correct the rows, labels or wording behind them; earlier output is untouched"
-    require_valid(context.inputs["dataset"] / DATASET, context.out / "validation.json", fix, plan.workers)
+    require_valid(
+        context.inputs["dataset"] / DATASET, fix, plan.workers, told=context.out / "validation.json"
+    )
 
 
 # --- files --------------------------------------------------------------------------------------------------

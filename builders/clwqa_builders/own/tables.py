@@ -6,6 +6,7 @@ Every fault is reported with its file, line and column; all bad rows of a table 
 from __future__ import annotations
 
 import csv
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.ontology import Ontology
@@ -30,6 +32,7 @@ LONGEST_LINE = 100_000  # characters; more is a file that lost its line ends
 ONTOLOGY, ABOUT = "ontology.ttl", "graph.toml"
 _WRITE = {
     "value_error": "write it as in 'is the capital of {}'",
+    "expression": "write it in the syntax of Python's re, as in wording/en.toml",
     "string_pattern_mismatch": "use letters, digits, points and hyphens",
 }  # by the kind of fault in graph.toml
 
@@ -40,8 +43,19 @@ def _with_slot(words: str) -> str:
     return words
 
 
+def _compiles(expression: str) -> str:
+    try:
+        re.compile(expression)
+    except re.error as error:
+        told = {"text": expression, "why": str(error)}
+        raise PydanticCustomError("expression", "'{text}' is no regular expression: {why}", told) from None
+    return expression
+
+
 Words = Annotated[str, AfterValidator(_with_slot)]
 """Words with one {} in them, or none."""
+Expression = Annotated[str, AfterValidator(_compiles)]
+"""A regular expression."""
 
 
 class Wording(Record):
@@ -65,14 +79,18 @@ class Frames(Record):
     same: Wording = Field(description="For a noun that is also the label of the type it leads to.")
     verb: Wording
     participle: Wording
-    verbs: str = Field(description="A regular expression: labels of relations that are verbs, not nouns.")
-    participles: str = Field(description="The same for participles, which need an auxiliary.")
-    mutual: str = Field(default="$^", description="The same for verbs, of relations that hold both ways.")
-    drop: str = Field(default="", description="What is cut from a label before it is read as a noun.")
+    verbs: Expression = Field(
+        description="A regular expression: labels of relations that are verbs, not nouns."
+    )
+    participles: Expression = Field(description="The same for participles, which need an auxiliary.")
+    mutual: Expression = Field(
+        default="$^", description="The same for verbs, of relations that hold both ways."
+    )
+    drop: Expression = Field(default="", description="What is cut from a label before it is read as a noun.")
     questions: tuple[str, ...] = Field(min_length=4)
     relative_questions: tuple[str, ...] = Field(min_length=4)
     gap_questions: tuple[str, ...] = Field(min_length=4)
-    auxiliary: str = Field(default="$^", description="The same for words that a question puts first.")
+    auxiliary: Expression = Field(default="$^", description="The same for words that a question puts first.")
 
 
 class About(Record):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from clwqa_bench.errors import GraphError
 from clwqa_builders.own.kinds import UNKNOWN, Bools, Floats, Ints, discover, infer, match
@@ -74,9 +75,8 @@ def _held(graph: Numbered, group: Ints) -> tuple[Floats, Floats]:
     """(groups, slots): how many members of a group have a slot; and (groups,) the sizes of the groups."""
     rows = np.flatnonzero(group >= 0)
     sizes = np.bincount(group[rows]).astype(float)
-    held = np.zeros((len(sizes), graph.edges.slots))
-    np.add.at(held, group[rows], np.asarray(graph.edges.matrix[rows].todense()))
-    return held, sizes
+    member = csr_matrix((np.ones(len(rows)), (group[rows], rows)), shape=(len(sizes), len(group)))
+    return (member @ graph.edges.matrix).toarray(), sizes
 
 
 def _group_names(graph: Numbered, held: Floats, sizes: Floats) -> tuple[str, ...]:

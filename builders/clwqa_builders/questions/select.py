@@ -158,57 +158,22 @@ def select(
     enumerated: Sequence[Instances], columns: GraphColumns, seed: int, scale: Scale = PAPER_SCALE
 ) -> Selection:
     """Draw the dataset from all templates' instances.  Deterministic in its arguments."""
-    flat = _Flat.of(enumerated, columns, fact_groups(columns), seed)
+    flat = _flatten_all(enumerated, columns, seed)
     shares = np.array([SPLIT_SHARES[s] for s in SPLITS])
-    split = flat.splits(_split_of_groups(flat, len(columns), shares, seed))
+    split = flat.shared_out(len(CATEGORIES), shares, seed)
     held = held_out_templates(seed, {i.template.id: i.template.hops for i in enumerated})
-    is_held = np.array([i.template.id in held for i in enumerated])
-    kept = np.flatnonzero((split >= 0) & (~is_held[flat.template] | (split == TEST)))
-    pool = Pool(
-        flat.template[kept],
-        flat.hop[kept],
-        flat.category[kept],
-        split[kept],
-        flat.source[kept],
-        flat.fact[kept],
-        flat.priority[kept],
-        flat.words.take(kept).rows(),
-    )
+    kept = flat.usable(split, np.array([i.template.id in held for i in enumerated]))
     wished = np.array([scale.categories[c] for c in CATEGORIES])
-    drawn = draw(pool, np.array(list(scale.hops.values())), wished, shares)
-    chosen = kept[drawn.chosen]
-    first_group = flat.groups.values[flat.groups.offsets[:-1]]
-    return Selection(
-        rows=tuple(zip(flat.template[chosen].tolist(), flat.row[chosen].tolist(), strict=True)),
-        split=tuple(SPLITS[s] for s in split[chosen].tolist()),
-        group=tuple(first_group[chosen].tolist()),
-        drawn=drawn,
-        instances=len(split),
-        ungrouped=int((split < 0).sum()),
-    )
-
-
-def _split_of_groups(flat: _Flat, size: int, shares: NDArray[np.float64], seed: int) -> Ints:
-    """Each group's split, so that the usable supply of every hop x category cell is shared in proportion.
-
-    Returns (size,) split numbers, -1 for entities that name no group of an instance.
-    """
-    groups = np.unique(flat.groups.values)
-    number = np.full(size, -1, dtype=np.int64)
-    number[groups] = np.arange(len(groups))
-    weights = np.zeros((len(groups), (int(flat.hop.max(initial=0)) + 1) * len(CATEGORIES)))
-    alone = np.flatnonzero(flat.groups.lengths == 1)
-    own = number[flat.groups.values[flat.groups.offsets[:-1][alone]]]
-    np.add.at(weights, (own, flat.hop[alone] * len(CATEGORIES) + flat.category[alone]), 1.0)
-    order = priorities(seed, "groups", [(str(g),) for g in groups.tolist()])
-    split = np.full(size, -1, dtype=np.int64)
-    split[groups] = assign_splits(weights, shares, order)
-    return split
+    drawn = draw(flat.pool(kept, split), np.array(list(scale.hops.values())), wished, shares)
+    return flat.selection(kept[drawn.chosen], split, drawn)
 
 
 @dataclass(frozen=True)
-class _Flat:
-    """All instances of all templates as parallel arrays; ``groups`` are the fact groups an instance touches."""
+class Flat:
+    """All instances of all templates as parallel arrays; ``groups`` are the fact groups an instance touches.
+
+    ``hop``, ``category``, ``source``, ``fact``, ``priority`` and ``words`` are those of a :class:`Pool`.
+    """
 
     template: Ints
     row: Ints
@@ -221,19 +186,39 @@ class _Flat:
     groups: Ragged
 
     @classmethod
-    def of(cls, enumerated: Sequence[Instances], columns: GraphColumns, group_of: Ints, seed: int) -> _Flat:
-        column_of = np.full(len(columns), -1, dtype=np.int64)
-        for number, slug in enumerate(CATEGORIES):
-            if (entity := columns.index_of.get(f"category:{slug}")) is not None:
-                column_of[entity] = number
-        own = tellers(columns)
-        parts = [
-            _flatten(number, instances, columns, column_of, group_of, own, seed)
-            for number, instances in enumerate(enumerated)
-            if len(instances)
-        ]
+    def of(
+        cls,
+        number: int,
+        instances: Instances,
+        columns: GraphColumns,
+        seed: int,
+        *,
+        category: Ints,
+        source: Ints,
+        groups: Ragged,
+    ) -> Flat:
+        """The instances of one template, which has this number."""
+        n, template = len(instances), instances.template
+        anchors = np.stack([instances.anchors[v] for v in template.anchors])
+        answers = np.add.reduceat(mixed(instances.answers.values), instances.answers.offsets[:-1])
+        ids = [tuple(columns.ids[e] for e in row) for row in anchors.T.tolist()]
+        return cls(
+            template=np.full(n, number),
+            row=np.arange(n),
+            hop=np.full(n, min(template.hops, len(HOP_TARGETS)) - 1),
+            category=category,
+            source=source,
+            fact=mixed(anchors).sum(axis=0) * np.uint64(3) + answers,
+            priority=priorities(seed, template.id, ids),
+            words=instances.words,
+            groups=groups,
+        )
 
-        def join(get: Callable[[_Flat], NDArray[Any]]) -> NDArray[Any]:
+    @classmethod
+    def concatenate(cls, parts: Sequence[Flat]) -> Flat:
+        """The instances of several templates, one template after the other."""
+
+        def join(get: Callable[[Flat], NDArray[Any]]) -> NDArray[Any]:
             return np.concatenate([get(part) for part in parts])
 
         return cls(
@@ -248,12 +233,65 @@ class _Flat:
             groups=Ragged.concatenate([part.groups for part in parts]),
         )
 
-    def splits(self, split_of_group: Ints) -> Ints:
-        """Split of each instance; -1 where its groups lie in different ones."""
-        found = split_of_group[self.groups.values]
+    def shared_out(self, categories: int, shares: NDArray[np.float64], seed: int) -> Ints:
+        """Split of each instance, -1 where its groups lie in different ones.
+
+        Groups are divided so that the usable supply of every hop x category cell is shared in proportion.
+        """
+        groups = np.unique(self.groups.values)
+        number = np.searchsorted(groups, self.groups.values)
         starts = self.groups.offsets[:-1]
-        least, most = np.minimum.reduceat(found, starts), np.maximum.reduceat(found, starts)
+        weights = np.zeros((len(groups), len(HOP_TARGETS) * categories))
+        alone = np.flatnonzero(self.groups.lengths == 1)
+        np.add.at(weights, (number[starts[alone]], self.hop[alone] * categories + self.category[alone]), 1.0)
+        order = priorities(seed, "groups", [(str(g),) for g in groups.tolist()])
+        split = assign_splits(weights, shares, order)[number]
+        least, most = np.minimum.reduceat(split, starts), np.maximum.reduceat(split, starts)
         return np.where(least == most, least, -1)
+
+    def usable(self, split: Ints, is_held: NDArray[np.bool_]) -> Ints:
+        """Instances that lie in one split, which is the test split where their template is held out for it."""
+        return np.flatnonzero((split >= 0) & (~is_held[self.template] | (split == TEST)))
+
+    def pool(self, kept: Ints, split: Ints) -> Pool:
+        """These instances, to draw from."""
+        return Pool(
+            self.template[kept],
+            self.hop[kept],
+            self.category[kept],
+            split[kept],
+            self.source[kept],
+            self.fact[kept],
+            self.priority[kept],
+            self.words.take(kept).rows(),
+        )
+
+    def selection(self, chosen: Ints, split: Ints, drawn: Drawn) -> Selection:
+        """These instances as those drawn."""
+        first_group = self.groups.values[self.groups.offsets[:-1]]
+        return Selection(
+            rows=tuple(zip(self.template[chosen].tolist(), self.row[chosen].tolist(), strict=True)),
+            split=tuple(SPLITS[s] for s in split[chosen].tolist()),
+            group=tuple(first_group[chosen].tolist()),
+            drawn=drawn,
+            instances=len(split),
+            ungrouped=int((split < 0).sum()),
+        )
+
+
+def _flatten_all(enumerated: Sequence[Instances], columns: GraphColumns, seed: int) -> Flat:
+    column_of = np.full(len(columns), -1, dtype=np.int64)
+    for number, slug in enumerate(CATEGORIES):
+        if (entity := columns.index_of.get(f"category:{slug}")) is not None:
+            column_of[entity] = number
+    group_of, own = fact_groups(columns), tellers(columns)
+    return Flat.concatenate(
+        [
+            _flatten(number, instances, columns, column_of, group_of, own, seed)
+            for number, instances in enumerate(enumerated)
+            if len(instances)
+        ]
+    )
 
 
 def _flatten(
@@ -264,7 +302,7 @@ def _flatten(
     group_of: Ints,
     own: NDArray[np.bool_],
     seed: int,
-) -> _Flat:
+) -> Flat:
     """The instances of one template."""
     n, template = len(instances), instances.template
     anchors = np.stack([instances.anchors[v] for v in template.anchors])
@@ -280,21 +318,8 @@ def _flatten(
     groups = Ragged.group(
         np.concatenate([*rows, silent]), group_of[np.concatenate([*told, anchors[0][silent]])], n
     )
-    fact = mixed(anchors).sum(axis=0) * np.uint64(3) + np.add.reduceat(
-        mixed(instances.answers.values), instances.answers.offsets[:-1]
-    )
-    ids = [tuple(columns.ids[e] for e in row) for row in anchors.T.tolist()]
-    return _Flat(
-        np.full(n, number),
-        np.arange(n),
-        np.full(n, min(template.hops, 4) - 1),
-        column_of[instances.category],
-        source,
-        fact,
-        priorities(seed, template.id, ids),
-        instances.words,
-        groups,
-    )
+    category = column_of[instances.category]
+    return Flat.of(number, instances, columns, seed, category=category, source=source, groups=groups)
 
 
 def mixed(values: Ints) -> NDArray[np.uint64]:

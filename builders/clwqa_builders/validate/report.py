@@ -91,13 +91,16 @@ def validate_dataset(
     return run_rules(DatasetTables.open(Path(root), templates_dir), select(rules), after_rule, workers)
 
 
-def require_valid(root: Path, told: Path, fix: str, workers: int = 1) -> None:
-    """Check a dataset just made with every rule and write the report into the file ``told``.
+def require_valid(
+    root: Path, fix: str, workers: int = 1, *, told: Path | None = None, templates_dir: Path | None = None
+) -> None:
+    """Check a dataset just made with every rule and write the report into the file ``told``, if one is named.
 
     Raises ValidationFailed with the first errors if there are any.
     """
-    report = validate_dataset(root, workers=workers)
-    told.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
+    report = validate_dataset(root, templates_dir=templates_dir, workers=workers)
+    if told:
+        told.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
     if not report.ok:
         first = "; ".join(f"{f.rule} {f.question or ''}: {f.message}" for f in report.errors[:5])
         what = f"{report.count('error')} errors in the questions made, the first: {first}"

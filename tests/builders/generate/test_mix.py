@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ from clwqa_builders.generate.folder import IDENTITY, QUESTIONS
 from clwqa_builders.generate.generate import Request
 from clwqa_builders.generate.mix import exchange, mix, read_generated
 from clwqa_builders.validate.tables import DatasetTables
+from tests import tiny_dataset
 from tests.builders.generate.writer import model, writes, wrote
 from tests.conftest import Result
 from tests.llm.server import Server
@@ -159,6 +161,33 @@ def test_another_dataset_is_refused(generation: Path, tables: DatasetTables, tmp
     with pytest.raises(BuildError, match="another dataset") as caught:
         mix(tables.root, generation, tmp_path / "mixed", 0.2)
     assert caught.value.field == "dataset.qa"
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        (
+            {"extension": "operations", "base": "clwqa", "operations": {}},
+            "this is the extension set operations",
+        ),
+        ({"language": "en"}, "this is a dataset of somebody's own graph"),
+    ],
+)
+def test_only_the_packaged_dataset_is_added_to(
+    config: dict[str, object], kind: str, generation: Path, server: Server, tmp_path: Path
+) -> None:
+    """An extension set would lose its balance; a graph of one's own has other elements, templates and words."""
+    other = tmp_path / "other"
+    tiny_dataset.write(other, release=replace(tiny_dataset.RELEASE, config=config))
+    with pytest.raises(DatasetError, match=kind):
+        mix(other, generation, tmp_path / "mixed", 0.2)
+    asked = len(server.requests)
+    for ask in (generate.generate, generate.expect):
+        with pytest.raises(DatasetError, match=kind):
+            ask(DatasetTables.open(other), Request(20), tmp_path / "new", model(server))
+    assert len(server.requests) == asked
+    assert not (tmp_path / "mixed").exists()
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_damaged_question_is_named(generation: Path, tables: DatasetTables, tmp_path: Path) -> None:

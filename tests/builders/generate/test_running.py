@@ -346,6 +346,14 @@ def test_from_the_command_line_and_back_from_the_records(command: Run, tmp_path:
     assert files(tmp_path / "again") == files(tmp_path / "out")
 
 
+def test_a_replay_takes_nothing_that_is_about_asking(command: Run, tmp_path: Path) -> None:
+    done = command("--replay", str(tmp_path / "out"), "--max-calls", "0", out="again", llm=False)
+    assert done.code == 2
+    assert "--max-calls" in done.err
+    assert "a replay asks no model" in done.err
+    assert not (tmp_path / "again").exists()
+
+
 def test_the_evidence_may_come_from_another_store_of_the_same_graph(
     command: Run, tables: DatasetTables, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from clwqa_bench.errors import ClwqaError
 from clwqa_bench.linking import open_linker
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.systems import Resources
+from clwqa_builders.own import instances, metapaths
 from clwqa_builders.own.pipeline import Plan, stages
 from clwqa_builders.stages import build_folder, run_stages
 from clwqa_builders.validate.report import validate_dataset
@@ -141,6 +142,28 @@ def test_few_questions_are_spread_or_refused(folder: Folder, tmp_path: Path) -> 
     assert {question.split for question in few.questions()} == {"train", "validation", "test"}
     with pytest.raises(ClwqaError, match="too few questions for three splits: 4 were asked for"):
         adopt(made, tmp_path / "fewer", questions=4)
+
+
+def test_what_the_limits_keep_out_is_counted(
+    folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library has walks of one hop in six ways, and ninety books to begin at."""
+    from clwqa_builders.own.commands import adopt as command
+
+    made = folder(library())
+    command(made, tmp_path / "out", questions=5_000, seed=1, workers=1)
+    assert json.loads((tmp_path / "out" / "supply.json").read_bytes())["passed_over"] == {
+        "walks": 0,
+        "instances": 0,
+    }
+    assert "not looked at" not in capsys.readouterr().out
+    monkeypatch.setattr(metapaths, "TEMPLATES_PER_HOP", 4)
+    monkeypatch.setattr(instances, "MOST", 25)
+    command(made, tmp_path / "less", questions=5_000, seed=1, workers=1)
+    passed_over = json.loads((tmp_path / "less" / "supply.json").read_bytes())["passed_over"]
+    assert all(passed_over.values())
+    told = f"{passed_over['walks']} walks and {passed_over['instances']} instances"
+    assert f"not looked at, being more than a graph is given: {told}" in capsys.readouterr().out
 
 
 def test_another_kind_of_dataset_is_not_replaced(folder: Folder, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pytest
 
 from clwqa_bench.errors import ClwqaError
 from clwqa_builders.own.schema import complete
-from clwqa_builders.own.tables import LONGEST_LINE, read_graph
+from clwqa_builders.own.tables import LONGEST_LINE, read_about, read_graph
+from clwqa_builders.own.wording import FOLDER
 from tests.builders.own.conftest import Folder
 
 ENTITIES = "id\tlabel\ttype\na\tAnn\tPerson\nb\tBonn\tCity\n"
@@ -96,6 +98,13 @@ def test_faults(folder: Folder, files: dict[str, str | bytes], told: str) -> Non
         read_and_complete(made)
     assert told in str(caught.value)
     assert caught.value.fix
+
+
+def test_frames_hold_regular_expressions(folder: Folder) -> None:
+    frames = re.sub(r"^\[", "[frames.", (FOLDER / "en.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    made = folder({"graph.toml": "[frames]\n" + re.sub("(?m)^mutual = .*", "mutual = '('", frames)})
+    with pytest.raises(ClwqaError, match=r"field frames.mutual: '\(' is no regular expression: missing \)"):
+        read_about(made / "graph.toml")
 
 
 def test_a_lost_quotation_mark_is_found(folder: Folder) -> None:
