@@ -5,6 +5,7 @@
     python -m benchmarks build --workers 1
     python -m benchmarks stores                   # graph servers; needs the extra `dev`, takes ten minutes
     python -m benchmarks board                    # the site of a board; needs the extra `dev`, takes two minutes
+    python -m benchmarks systems                  # all systems: index, memory, time; takes five minutes
     python -m benchmarks scorer FOLDER            # a trained node scorer; needs the extra `neural`
 
 Each runs in a process of its own, so that none is measured with another's memory or caches.
@@ -17,7 +18,7 @@ import subprocess
 import sys
 
 EVERY = ("graph_store", "import_time", "score", "linking", "ceaf", "build", "categories")
-NAMED = ("board", "scorer", "stores")  # only if they are asked for
+NAMED = ("board", "scorer", "stores", "systems")  # only if they are asked for
 
 
 def main() -> int:

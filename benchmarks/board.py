@@ -1,18 +1,17 @@
-"""Measure the site of a board: time and size with 100 submissions of 10,000 predictions, sorting with 1,000.
+"""Measure a board: verifying a run on the whole test split, and the site with 100 submissions and with 1,000.
 
-    python -m benchmarks board                  # the two boards are drawn at random, see tests/leaderboard/site
+    python -m benchmarks board                  # data/clwqa-100k, and two boards drawn at random
     python -m benchmarks board --entries 300
 
-`render` runs in a fresh process, as users call it.  The clicks are timed in a real Chromium, from the click to the
-next frame drawn; they are left out where there is none.
+What is verified is a run of kg-lookup, made for it.  `verify` and `render` run in fresh processes, as users call them.
+The clicks are timed in a real Chromium, from the click to the next frame drawn; they are left out where there is none.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,10 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.watch import PROGRAM, Watched, watch
+from tests.leaderboard.scene import FORM
 from tests.leaderboard.site.made_up import MadeUp, many
 
 PREDICTIONS, SUBMISSIONS, CROWD = 10_000, 100, 1_000
-RENDER = "from clwqa_bench.cli import main; main()"
+RUNS = 3
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900")
 TIMED = """
 const [selector, done] = arguments;
@@ -37,9 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--dataset", default="data/clwqa-100k", type=Path)
     parser.add_argument("--entries", type=int, default=SUBMISSIONS, help="submissions that are rendered")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        verified(arguments.dataset, Path(folder))
         print(f"{arguments.entries:,} submissions of {PREDICTIONS:,} predictions:")
         site = rendered(many(arguments.entries, PREDICTIONS), Path(folder) / "many")
         if shutil.which("chromium") and shutil.which("chromedriver"):
@@ -49,17 +52,36 @@ def main() -> None:
             print(f"{CROWD:,} entries in Chromium:")
             with chromium(crowd) as driver:
                 clicks(driver)
+        else:
+            print("there is no chromium with chromedriver: the clicks are left out")
+
+
+def verified(dataset: Path, folder: Path) -> None:
+    """Run kg-lookup on the test split, pack the run, and verify the bundle before an empty board; best of three."""
+    run, form, bundle = folder / "run", folder / "disclosure.toml", folder / "kg-lookup.zip"
+    form.write_text(FORM, encoding="utf-8")
+    program("run", "kg-lookup", "--out", run, "--dataset", dataset)
+    program("leaderboard", "pack", run, "--disclosure", form, "--out", bundle, "--dataset", dataset)
+    verify = ("leaderboard", "verify", bundle, "--dataset", dataset)
+    done = [program(*verify, "--submissions", folder / "boards", "--json") for _ in range(RUNS)]
+    number = sum(json.loads(done[0].said)["statuses"].values())
+    seconds, peak = min(each.seconds for each in done), max(each.peak for each in done)
+    print(f"verify {number:,} predictions: {seconds:.2f} s (best of {RUNS}), {peak / 1e6:.0f} MB peak")
+
+
+def program(*arguments: str | Path) -> Watched:
+    return watch([*PROGRAM, *map(str, arguments)])
 
 
 def rendered(made: MadeUp, folder: Path) -> Path:
     """Render a board with the command; returns the page of the board."""
     board = made.write(folder / "submissions")
-    command = ["leaderboard", "render", "--board", str(board), "--out", str(folder / "site")]
-    begun = time.perf_counter()
-    subprocess.run([sys.executable, "-c", RENDER, *command], check=True, capture_output=True)
-    seconds = time.perf_counter() - begun
+    done = program("leaderboard", "render", "--board", board, "--out", folder / "site")
     size = sum(path.stat().st_size for path in (folder / "site").rglob("*") if path.is_file())
-    print(f"  render {seconds:6.2f} s, {size / 1e6:.2f} MB, {len(made.stored):,} entries")
+    print(
+        f"  render {done.seconds:6.2f} s, {done.peak / 1e6:.0f} MB peak; "
+        f"the site has {size / 1e6:.2f} MB, {len(made.stored):,} entries"
+    )
     return folder / "site" / board.name / "index.html"
 
 

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-PROGRAM = [sys.executable, "-c", "from clwqa_bench.cli import main; main()"]
-PAUSE = 0.05  # seconds between two looks at the memory in use
+from benchmarks.watch import PROGRAM, busy, watch
 
 
 @dataclass(frozen=True)
@@ -38,43 +32,8 @@ class Run:
 def measure(out: Path, workers: int, profile: str) -> Run:
     """Build into ``out``; a build that fails ends the benchmark with its message."""
     options = ("--profile", profile, "--out", str(out), "--workers", str(workers))
-    command = [*PROGRAM, "build", *options, "--json"]
-    started, peak = time.perf_counter(), 0
-    with tempfile.TemporaryFile() as answer:
-        process = subprocess.Popen(command, stdout=answer)
-        while process.poll() is None:
-            peak = max(peak, sum(map(resident, family(process.pid))))
-            time.sleep(PAUSE)
-        seconds = time.perf_counter() - started
-        answer.seek(0)
-        said = answer.read().decode()
-    if process.returncode:
-        sys.exit(said)
-    return Run(seconds, json.loads(said)["seconds"], peak)
-
-
-def family(pid: int) -> Iterator[int]:
-    """A process and all that descend from it (Linux)."""
-    yield pid
-    try:
-        children = [
-            c
-            for t in Path(f"/proc/{pid}/task").iterdir()
-            for c in (t / "children").read_text(encoding="ascii").split()
-        ]
-    except OSError:  # it has ended
-        return
-    for child in children:
-        yield from family(int(child))
-
-
-def resident(pid: int) -> int:
-    """Bytes of a process in memory; pages shared with others count in part, so that sums are true."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    except OSError:  # it has ended
-        return 0
-    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    done = watch([*PROGRAM, "build", *options, "--json"])
+    return Run(done.seconds, json.loads(done.said)["seconds"], done.peak)
 
 
 def table(fresh: Run, again: Run) -> Table:
@@ -116,10 +75,7 @@ def main() -> None:
             asked.keep.write_text(
                 json.dumps(kept(out, fresh), ensure_ascii=False, indent=1), encoding="utf-8"
             )
-    load = (
-        f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before and during the runs counts against them"
-    )
-    Console(soft_wrap=True).print(table(fresh, again), load)
+    Console(soft_wrap=True).print(table(fresh, again), busy())
 
 
 if __name__ == "__main__":
