@@ -1,11 +1,11 @@
 """Put the tables of experiments into docs/experiments.md: ``python docs/experiments.py OUT [NAME]``.
 
 OUT is where ``clwqa-bench experiment all`` has put them.  They are kept in docs/results/experiments-NAME.json, with
-their plots; NAME is `lexical` unless another is given (`local`: a small local model).  What stands in the page between
-``<!-- experiment:NAME/TABLE -->`` and ``<!-- /experiment -->`` is made from these files and nowhere else; a test
-compares them.  With `lexical`, what a question took goes into the package of the systems, where `systems info` finds
-it, and a small run is made and kept too, which a test repeats: when it finds other numbers, the experiments are to be
-made again.
+their plots; NAME is `lexical` unless another is given (`local`: a small local model; `switches`: that experiment).
+What stands in the page, and in README.md, between ``<!-- experiment:NAME/TABLE -->`` and ``<!-- /experiment -->`` is
+made from these files and nowhere else; a test compares them.  With `lexical`, what a question took goes into the
+package of the systems, where `systems info` finds it, and a small run is made and kept too, which a test repeats: when
+it finds other numbers, the experiments are to be made again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 from pydantic import TypeAdapter
 
+from clwqa_baselines.experiments.catalogue import CATALOGUE
 from clwqa_baselines.experiments.composition import NAME as COMPOSITION
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
 from clwqa_baselines.experiments.plan import NOT_ASKED, Setting, SharedGraph, plan
@@ -30,13 +31,15 @@ from clwqa_bench.errors import BuildError
 from clwqa_bench.runner import Selection
 
 DOCS = Path(__file__).resolve().parent
-PAGE, RESULTS = DOCS / "experiments.md", DOCS / "results"
+PAGE, README, RESULTS = DOCS / "experiments.md", DOCS.parent / "README.md", DOCS / "results"
 MEASURED = DOCS.parent / "baselines" / "clwqa_baselines" / "measured.json"
 BLOCK = re.compile(r"<!-- experiment:([a-z]+)/([a-z]+) -->.*?<!-- /experiment -->", re.DOTALL)
 TABLES = TypeAdapter(tuple[Table, ...])
 NAMES = (COMPOSITION, *EXPERIMENTS)
-CHECKED, SAMPLE = ("ceaf", "kg-lookup"), 200
-"""Systems of the small run, and how many questions they are asked."""
+CHECKED, SAMPLE = ("byokg-rag", "ceaf", "kg-lookup", "mindmap", "pog", "tog"), 200
+"""Systems of the small run (all that build no index), and how many questions they are asked."""
+BRIEF = ("Hits@1", "F1 of means", "calls", "ms")
+"""Columns of `brief`, the table of README.md."""
 
 
 def kept(name: str) -> Path:
@@ -101,14 +104,35 @@ def measured(tables: Sequence[Table]) -> dict[str, dict[str, object]]:
     }
 
 
+def brief(tables: Sequence[Table]) -> Table | None:
+    """A few columns of the tables `main` and `cost`; no notes, which stand with the tables themselves."""
+    made = {table.name: table for table in tables}
+    if not {"main", "cost"} <= made.keys():
+        return None
+    main, cost = made["main"], made["cost"]
+    costs = {row.label: row.cells for row in cost.rows}
+    columns = (*main.columns, *cost.columns)
+    places = [[column.heading for column in columns].index(heading) for heading in BRIEF]
+    rows = tuple(
+        row.model_copy(update={"cells": tuple((*row.cells, *costs[row.label])[place] for place in places)})
+        for row in main.rows
+        if row.label in costs
+    )
+    chosen = tuple(columns[place] for place in places)
+    return main.model_copy(
+        update={"name": "brief", "columns": chosen, "rows": rows, "notes": (), "left_out": {}}
+    )
+
+
 def filled(text: str) -> str:
     """The page with all its blocks made anew.  Raises BuildError for a block that nobody makes."""
 
     def block(match: re.Match[str]) -> str:
         name, wanted = match.groups()
-        if wanted not in NAMES:
-            raise BuildError(f"there is no experiment {wanted!r}", fix=f"use one of {', '.join(NAMES)}")
-        found = next((table for table in read(name) if table.name == wanted), None)
+        if wanted not in (COMPOSITION, *CATALOGUE, "brief"):
+            raise BuildError(f"there is no experiment {wanted!r}", fix=f"use one of {', '.join(CATALOGUE)}")
+        tables = read(name)
+        found = brief(tables) if wanted == "brief" else next((t for t in tables if t.name == wanted), None)
         shown = f"Not measured yet with `--llm {name}`."
         if found is not None:
             picture = plot(name, wanted)
@@ -119,7 +143,8 @@ def filled(text: str) -> str:
 
 
 def main(out: Path, name: str = "lexical", dataset: Path = DOCS.parent / "data" / "clwqa-100k") -> None:
-    tables = [read_table(path) for wanted in NAMES if (path := out / f"{wanted}.json").exists()]
+    made = ((out / f"{wanted}.json") for wanted in (COMPOSITION, *CATALOGUE))
+    tables = [read_table(path) for path in made if path.exists()]
     if unfinished := [table.name for table in tables if table.partial]:
         raise BuildError(f"not finished: {', '.join(unfinished)}", fix="run the experiments to their end")
     if not tables:
@@ -133,7 +158,8 @@ def main(out: Path, name: str = "lexical", dataset: Path = DOCS.parent / "data" 
         content = orjson.dumps(measured(tables), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
         MEASURED.write_bytes(content + b"\n")
         write("check", [check(dataset)])
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (PAGE, README):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run the experiments of the seed paper's section 5 and make their tables and plots."""
+"""Run the experiments of the seed paper's section 5, and ours, and make their tables and plots."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from clwqa_baselines.ceaf.scorer.folder import read_description
+from clwqa_baselines.experiments.catalogue import CATALOGUE
 from clwqa_baselines.experiments.composition import NAME as COMPOSITION
 from clwqa_baselines.experiments.composition import PAPER, TITLE
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
@@ -34,7 +35,8 @@ ROWS = "Which rows"
 
 
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME...", help="Experiments, or `all`; none lists them.")
+    list[str] | None,
+    typer.Argument(metavar="NAME...", help="Experiments, or `all` of the paper; none lists them."),
 ]
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where runs, tables and plots are kept.")]
 SplitOption = Annotated[Split, typer.Option(help="The split to ask.", rich_help_panel=running.QUESTIONS)]
@@ -131,7 +133,7 @@ def experiment(
         given=_scorers(scorer, scorer_no_elements),
     )
     plans = {
-        name: plan(EXPERIMENTS[name], setting, only=only or (), added=system or ())
+        name: plan(CATALOGUE[name], setting, only=only or (), added=system or ())
         for name in chosen
         if name != COMPOSITION
     }
@@ -200,7 +202,7 @@ def _chosen(names: Sequence[str], added: Sequence[str] | None) -> list[str]:
 
     Raises ExperimentError for an unknown name, and if systems are added where none are compared.
     """
-    known = (COMPOSITION, *EXPERIMENTS)
+    known = (COMPOSITION, *CATALOGUE)
     for name in names:
         if name not in (*known, "all"):
             near = get_close_matches(name, known, n=1)
@@ -208,8 +210,9 @@ def _chosen(names: Sequence[str], added: Sequence[str] | None) -> list[str]:
                 f"there is no experiment {name!r}",
                 fix=f"did you mean {near[0]!r}" if near else f"use one of {', '.join(known)}, or all",
             )
-    chosen = list(known if "all" in names else dict.fromkeys(names))
-    if added and not any(EXPERIMENTS[name].open for name in chosen if name != COMPOSITION):
+    every = (COMPOSITION, *EXPERIMENTS) if "all" in names else ()
+    chosen = list(dict.fromkeys((*every, *(name for name in names if name != "all"))))
+    if added and not any(CATALOGUE[name].open for name in chosen if name != COMPOSITION):
         raise ExperimentError("no experiment here compares systems", fix="leave --system out", field="system")
     return chosen
 
@@ -221,7 +224,7 @@ def _described() -> list[dict[str, Any]]:
     rows = [{"name": COMPOSITION, "paper": PAPER, "title": TITLE, "rows": 0}]
     return rows + [
         {"name": e.name, "paper": e.paper, "title": e.title, "rows": len(e.variants)}
-        for e in EXPERIMENTS.values()
+        for e in CATALOGUE.values()
     ]
 
 

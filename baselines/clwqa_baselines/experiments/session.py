@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
+from clwqa_baselines.experiments.catalogue import CATALOGUE
 from clwqa_baselines.experiments.composition import NAME as DATASET
 from clwqa_baselines.experiments.composition import PLOT, composition
-from clwqa_baselines.experiments.definitions import EXPERIMENTS
 from clwqa_baselines.experiments.design import Plot
 from clwqa_baselines.experiments.measure import Measured, measured
 from clwqa_baselines.experiments.plan import Plan, Planned, Setting
@@ -144,7 +144,7 @@ def as_json(table: Table) -> bytes:
 
 def plot_of(name: str) -> Plot:
     """How the table of an experiment is drawn."""
-    return PLOT if name == DATASET else EXPERIMENTS[name].plot
+    return PLOT if name == DATASET else CATALOGUE[name].plot
 
 
 def distinct(plans: Iterable[Plan]) -> list[Planned]:

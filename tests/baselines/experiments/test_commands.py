@@ -14,6 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from clwqa_baselines.experiments import plots
+from clwqa_baselines.experiments.catalogue import CATALOGUE
 from clwqa_baselines.experiments.definitions import EXPERIMENTS
 from clwqa_baselines.experiments.plan import Setting, plan
 from clwqa_baselines.experiments.session import Session, settled
@@ -113,7 +114,7 @@ def test_every_run_can_be_scored_by_itself(cli: Cli, folder: Path, session: Sess
 
 def test_without_a_name_experiments_are_listed(cli: Cli) -> None:
     listed = {row["name"]: row["paper"] for row in json.loads(cli("experiment", "--json").out)}
-    assert set(listed) == {"dataset", *EXPERIMENTS}
+    assert set(listed) == {"dataset", *CATALOGUE}
     assert listed["ablation"] == "Table 5"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clwqa_baselines.experiments.catalogue import CATALOGUE
 from clwqa_baselines.experiments.composition import NAME as COMPOSITION
 from clwqa_baselines.experiments.definitions import CEAF, EXPERIMENTS, NEURAL
 from clwqa_baselines.experiments.design import Curves, Experiment, Variant, scored
@@ -12,7 +13,7 @@ from clwqa_bench.metrics.suite import HEADLINE
 from clwqa_bench.registry import SYSTEMS
 from clwqa_bench.systems import load_system
 
-EACH = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+EACH = pytest.mark.parametrize("experiment", CATALOGUE.values(), ids=CATALOGUE)
 BLANKS = {"scorer": "", "scorer_no_elements": ""}
 
 
@@ -47,9 +48,7 @@ def test_a_plot_shows_columns_of_its_table(experiment: Experiment) -> None:
 
 
 def test_metrics_of_columns_are_those_that_runs_are_scored_with() -> None:
-    figures = {
-        column.figure for e in EXPERIMENTS.values() for column in e.columns if "/" not in column.figure
-    }
+    figures = {column.figure for e in CATALOGUE.values() for column in e.columns if "/" not in column.figure}
     assert figures <= {str(metric) for metric in HEADLINE}
 
 

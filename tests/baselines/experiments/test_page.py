@@ -31,8 +31,10 @@ def script() -> ModuleType:
     return module
 
 
-def test_the_page_shows_the_tables_that_are_kept(script: ModuleType) -> None:
-    text = script.PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["PAGE", "README"])
+def test_the_pages_show_the_tables_that_are_kept(script: ModuleType, page: str) -> None:
+    text = getattr(script, page).read_text(encoding="utf-8")
+    assert script.BLOCK.search(text)
     assert script.filled(text) == text, AGAIN
 
 
