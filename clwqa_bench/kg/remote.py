@@ -41,6 +41,13 @@ class ServerGoneError(GraphError):
     """Nobody answers any more, so no other question would be answered either."""
 
 
+class QueryError(GraphError):
+    """A query in the store's own language cannot be run, or may not be; another one could.
+
+    What it says names neither the server nor the user, so it can be shown to whoever wrote the query.
+    """
+
+
 class Node(NamedTuple):
     """A node as answers are ordered: ``order`` sorts as labels do (a label, or a place in their order)."""
 

@@ -89,6 +89,9 @@ class ByokgConfig(Settings):
         default=2, ge=1, le=5, description="Rounds of the Cypher linker (code default)."
     )
     rows: int = Field(default=100, ge=1, description="Rows of a query's result that are shown (ours).")
+    query_seconds: float = Field(
+        default=10.0, gt=0, description="Seconds after which a query is given up (ours; the code waits)."
+    )
     # answer
     max_input_tokens: int = Field(
         default=32_000, ge=1, description="Longest context, at 4 characters a token (code default)."

@@ -71,18 +71,21 @@ class Lines:
             found = [
                 reached(walk, self.graph, self.name, place)
                 for walk in fact.walks
-                for place in (range(1, len(walk.nodes)) if fact.is_path else [len(walk)])
+                for place in ([len(walk)] if fact.kind == "triple" else range(1, len(walk.nodes)))
             ]
             self._lines[text] = Line(text=text, reached=tuple(found))
         return self._lines[text]
 
     def evidence(self) -> Evidence:
-        """All lines shown as paths, triples and texts, each in their order."""
+        """All lines shown but notes, as paths, triples and texts, each in their order; paths that a query found are
+        both part of its text and paths.
+        """
         shown = (
             [self.facts[line.text] for line in self.shown()] if self.cutting else list(self.facts.values())
         )
-        paths = [walk for fact in shown if fact.is_path for walk in fact.walks]
-        triples = dict.fromkeys(walk.triples[-1] for fact in shown if not fact.is_path for walk in fact.walks)
+        merged = [walk for fact in shown if fact.kind == "triple" for walk in fact.walks]
+        paths = [walk for fact in shown if fact.kind != "triple" for walk in fact.walks]
+        triples = dict.fromkeys(walk.triples[-1] for walk in merged)
         return Evidence(
             paths=as_evidence(paths),
             triples=tuple(
@@ -91,7 +94,7 @@ class Lines:
             ),
             texts=tuple(
                 EvidenceText(id=f"q{number}", text=fact.text, kind="subgraph")
-                for number, fact in enumerate((fact for fact in shown if not fact.walks), start=1)
+                for number, fact in enumerate((fact for fact in shown if fact.kind == "query"), start=1)
             ),
         )
 

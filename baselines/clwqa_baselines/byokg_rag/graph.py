@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from clwqa_bench.kg.protocol import GraphStore, Path, Sense
 from clwqa_bench.kg.protocol import Step as Wanted
@@ -31,12 +31,14 @@ class Move(NamedTuple):
 class Fact:
     """A line of context.  `walks` are ways through the graph from an entity the retrieval began at.
 
-    A path is shown whole; of a merged triple only the last step of each walk is, the one that the line tells.
+    Paths are shown whole; of a merged triple only the last step of each walk is, the one that the line tells.  The
+    result of a query holds whatever the query asked for, walks if it asked for paths.  A note is about the search and
+    tells nothing of the graph.
     """
 
     text: str
     walks: tuple[Path, ...] = ()
-    is_path: bool = False
+    kind: Literal["triple", "path", "query", "note"] = "triple"
     cut: bool = False  # there was more than was read
 
 
@@ -149,9 +151,13 @@ class Tools:
         for path in paths:
             lines.setdefault((path.nodes[:-1], path.relations, path.senses), []).append(path)
         return [
-            Fact(f"{self._way(group[0])} -> {self._ends(group)}", tuple(group), is_path=True, cut=cut)
+            Fact(f"{self._way(group[0])} -> {self._ends(group)}", tuple(group), "path", cut)
             for group in lines.values()
         ]
+
+    def tell(self, path: Path) -> str:
+        """One path in words."""
+        return f"{self._way(path)} -> {self._ends([path])}" if len(path) else self.name(path.nodes[0])
 
     def _ends(self, paths: Iterable[Path]) -> str:
         return " | ".join(self.name(path.nodes[-1]) for path in paths)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from clwqa_baselines.rules.fitting import way_scores
 from clwqa_baselines.rules.type_graph import type_graph
 from clwqa_baselines.rules.ways import Offer, Reached, may_be
+from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
 
 LONGEST = {1: 4, 2: 3}
@@ -23,23 +24,29 @@ Route = tuple[str, ...]
 
 
 def routes(question: str, offered: tuple[Offer, ...], rules: Rules) -> tuple[Route, ...]:
-    """The best routes from any of the things named to what is asked for, best first; none takes a relation twice."""
+    """The best routes from any of the things named to what is asked for, best first."""
+    labels = _labels(offered)
+    ways = planned_ways(question, offered, rules)
+    found = dict.fromkeys(tuple(labels[step[:2]] for step in way) for _, way in ways)
+    return tuple(found)[:BEST]
+
+
+def planned_ways(question: str, offered: tuple[Offer, ...], rules: Rules) -> list[tuple[str, Signature]]:
+    """Every way over what is offered from an element that is named to the one asked for, with the former, best first;
+    none takes a relation twice."""
     linker = rules.linker()
     linked = linker.link(question)
-    labels = _labels(offered)
     longest = LONGEST[len({one.sense for one in offered}) or 1]
-    graph, over = type_graph(linker), frozenset(labels)
+    graph, over = type_graph(linker), frozenset(_labels(offered))
     ways = [
-        way
+        (start, way)
         for start in dict.fromkeys(anchor.element for anchor in linked.anchors)
         for way in graph.ways(start, linked.target_element, longest, over)
         if way and len({step[:2] for step in way}) == len(way)
     ]
-    scored = sorted(
-        zip(way_scores(question, ways, linker), ways, strict=True), key=lambda one: (-one[0], one[1])
-    )
-    found = dict.fromkeys(tuple(labels[step[:2]] for step in way) for _, way in scored)
-    return tuple(found)[:BEST]
+    scores = way_scores(question, [way for _, way in ways], linker)
+    order = sorted(range(len(ways)), key=lambda place: (-scores[place], ways[place][1]))
+    return [ways[place] for place in order]
 
 
 @lru_cache(16)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from clwqa_baselines.byokg_rag.agentic import Agentic
 from clwqa_baselines.byokg_rag.config import ByokgConfig
 from clwqa_baselines.byokg_rag.context import Lines, Overlong, as_evidence
-from clwqa_baselines.byokg_rag.graph import Fact, Relations, Tools
+from clwqa_baselines.byokg_rag.graph import Relations, Tools
 from clwqa_baselines.byokg_rag.query import Runner, runs_cypher, schema_lines
 from clwqa_baselines.byokg_rag.scoring import Ranker
 from clwqa_baselines.byokg_rag.tasks import (
@@ -50,13 +51,15 @@ class ByokgRag(System):
         "Answering. EMNLP 2025",
         calls="iterations * (1 + 2 * max_num_iterations) + 1, so 15; + cypher_iterations with `cypher_linker`, so 17; "
         "iterations + 1 with `retriever=scoring`",
-        index="none with `index=names`; else an index of all entity names",
+        index="none with `index=names`; else an index of all entity names. `cypher_linker` needs a graph on a Bolt "
+        "server (`--kg bolt://...`)",
         weaknesses=(
             "Relations are followed forwards alone: what points to an entity of the question is not found.",
             "Paths are found only along exactly the relations the model named.",
             "Entities to go on with are taken by name, without linking.",
             "Nothing is pruned by default: the context grows with the degree of the entities.",
             "Many calls, most of which depend on the one before.",
+            "A query that names an entity by its label searches all of them on a server without an index of labels.",
         ),
         deviations=(
             "Names are compared by edit distance (`index=names`), not by thefuzz's WRatio; passages by their text.",
@@ -65,36 +68,41 @@ class ByokgRag(System):
             "At most `tails` entities over one relation and `max_paths` paths of one sequence are read.",
             "Rerankers are an index of characters or a small encoder, not bge-reranker-base.",
             "Artifacts come as JSON, not between tags, so names may hold separators.",
+            "A query is given up after `query_seconds` and shows at most `rows` rows and 20,000 characters.",
+            "A query is also refused for INSERT, FOREACH and LOAD, and if it begins with no reading clause.",
+            "A query that found nothing or was not run is shown to the model and counts as no evidence.",
         ),
     )
 
     def prepare(self, resources: Resources) -> None:
         config, graph = self.config, resources.kg
-        self._queryable = runs_cypher(graph)
-        if config.cypher_linker and not self._queryable:
+        store = runs_cypher(graph)
+        if config.cypher_linker and store is None:
             raise SettingError(
                 "this graph store runs no Cypher",
                 fix="use a graph on a Bolt server, or leave cypher_linker out",
                 field="cypher_linker",
+            )
+        if not (config.kg_linker or config.cypher_linker):
+            raise SettingError(
+                "nothing would be retrieved", fix="use kg_linker, cypher_linker or both", field="kg_linker"
             )
         self._search = open_mentions(config.index, resources)
         self._graph = graph
         self._adapter = Adapter.open(resources)
         self._name = namer(graph)
         relations = Relations(graph, resources.ontology, config.inverse_edges)
-        self._offered = tuple(
-            Offer(label=label, relation=move.relation, sense=move.sense)
-            for label, move in relations.moves.items()
-        )
+        both_ways = Relations(graph, resources.ontology, inverse=True)
+        self._offered, self._walkable = _offers(relations), _offers(both_ways)
         self._tools = Tools(graph, relations, self._name, config.tails, config.max_paths, config.max_distance)
         self._ranker = Ranker.open(config)
-        self._queries = Runner(graph, config.rows)
-        self._patterns = schema_lines(graph) if self._queryable else ()
+        tell = replace(self._tools, relations=both_ways).tell
+        self._queries = store and Runner(store, config.rows, config.query_seconds, tell)
+        self._patterns = schema_lines(graph) if store else ()
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         config = self.config
-        most = config.max_input_tokens * 4
-        work = Work(question, ctx, Lines(self._graph, self._name, most, config.overlong == "cut"))
+        work = Work(question, ctx, self._no_lines(), self._no_lines())
         try:
             if config.cypher_linker:
                 await self._query(work)
@@ -120,7 +128,7 @@ class ByokgRag(System):
                 relations=self._offered,
                 context=lines.shown(),
                 first=round_ == 0,
-                queryable=self._queryable and self.config.opencypher,
+                queryable=self._queries is not None and self.config.opencypher,
                 patterns=self._patterns,
                 user_text=self.config.user_text,
             )
@@ -131,8 +139,8 @@ class ByokgRag(System):
             await self._expand(sources, work)
         if artifacts.paths and work.explored:
             self._follow(artifacts.paths, work)
-        if artifacts.opencypher and self._queryable and self.config.opencypher:
-            lines.add([Fact(self._queries.run(artifacts.opencypher))])
+        if self.config.opencypher:
+            await self._run("opencypher", round_, [artifacts.opencypher], lines, work)
         return finished
 
     def _link(self, round_: int, artifacts: Artifacts, finished: bool, work: Work) -> tuple[str, ...]:
@@ -199,24 +207,38 @@ class ByokgRag(System):
     async def _query(self, work: Work) -> None:
         """The Cypher linker: rounds of queries, whose results are the first lines of the context."""
         for round_ in range(self.config.cypher_iterations):
+            given = work.feedback.shown()
             task = WriteQueries(
                 question=work.question.text,
                 patterns=self._patterns,
-                feedback=tuple(fact.text for fact in work.feedback),
+                feedback=tuple(line.text for line in given),
+                found=tuple(one for line in given for one in line.reached),
+                known=self._walkable,
             )
             written = await work.ask(task)
             queries = [written.linking, written.main] if written else []
-            work.feedback += [Fact(self._queries.run(query)) for query in queries if query.strip()]
-            detail = {"queries": queries}
-            work.ctx.trace.add(TraceEvent(stage="plan", op="cypher", depth=round_ + 1, detail=detail))
+            await self._run("cypher", round_, queries, work.feedback, work)
             if written is not None and written.finished:
                 break
+
+    async def _run(self, op: str, round_: int, queries: Iterable[str], into: Lines, work: Work) -> None:
+        """Run those of the queries that are any, where the store takes them."""
+        asked = [query for query in queries if query.strip()]
+        if not (self._queries and asked):
+            return
+        results = [await self._queries.run(query) for query in asked]
+        fresh = into.add(result.fact for result in results)
+        walks = [walk for fact in fresh for walk in fact.walks]
+        detail = {"queries": [result.detail for result in results]}
+        work.ctx.trace.add(
+            TraceEvent(stage="retrieve", op=op, depth=round_ + 1, paths=as_evidence(walks), detail=detail)
+        )
 
     # ------------------------------------------------------------------ answer
 
     async def _generate(self, work: Work) -> Prediction:
         context = self._lines_with_feedback(work)
-        if not context.facts:
+        if all(fact.kind == "note" for fact in context.facts.values()):
             work.flags.append("no_evidence")
         task = Generate(question=work.question.text, context=context.shown(), user_text=self.config.user_text)
         reply = await work.ctx.ask(task)
@@ -236,8 +258,20 @@ class ByokgRag(System):
 
     def _lines_with_feedback(self, work: Work) -> Lines:
         """All that the answer is made from: what queries gave, then what was retrieved."""
-        if not work.feedback:
+        if not work.feedback.facts:
             return work.lines
-        whole = Lines(self._graph, self._name, work.lines.most, work.lines.cutting)
-        whole.add([*work.feedback, *work.lines.facts.values()])
+        whole = self._no_lines()
+        whole.add([*work.feedback.facts.values(), *work.lines.facts.values()])
         return whole
+
+    def _no_lines(self) -> Lines:
+        most = self.config.max_input_tokens * 4
+        return Lines(self._graph, self._name, most, self.config.overlong == "cut")
+
+
+def _offers(relations: Relations) -> tuple[Offer, ...]:
+    """The moves as tasks have them."""
+    return tuple(
+        Offer(label=label, relation=move.relation, sense=move.sense)
+        for label, move in relations.moves.items()
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
+from clwqa_baselines.byokg_rag.cypher import along_ways
 from clwqa_baselines.byokg_rag.routes import routes, standing
 from clwqa_baselines.rules.fitting import fitting
 from clwqa_baselines.rules.ways import Offer, Reached
@@ -170,10 +171,19 @@ class WriteQueries(Task[Queries]):
     question: str
     patterns: tuple[str, ...]
     feedback: tuple[str, ...] = ()
+    found: tuple[Reached, ...] = ()  # for rules: where the paths lead that queries found,
+    known: tuple[Offer, ...] = ()  # and what may be walked
 
     def by_rule(self, rules: Rules) -> Queries:
-        """Rules write no queries."""
-        return Queries(linking="", main="", finished=True)
+        """The query along the best way that has not been tried; none any more once one has found something.
+
+        Which entities the question names the linker knows, so there is none to find them.
+        """
+        tried = {text.partition("\n")[0] for text in self.feedback}
+        left = (
+            [] if self.found else [q for q in along_ways(self.question, self.known, rules) if q not in tried]
+        )
+        return Queries(linking="", main=left[0] if left else "", finished=not left)
 
 
 class Generated(Output):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clwqa_baselines.byokg_rag.context import Lines
-from clwqa_baselines.byokg_rag.graph import Fact
 from clwqa_baselines.shared.replies import FLAGS, Ended
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import Flag
@@ -19,14 +18,14 @@ READABLE = ("refused", "unparsed")
 
 @dataclass
 class Work:
-    """One question in work."""
+    """One question in work.  `feedback` is what the Cypher linker's queries gave, apart from other lines."""
 
     question: QuestionView
     ctx: Context
     lines: Lines
+    feedback: Lines
     explored: dict[str, None] = field(default_factory=dict)
     drafts: tuple[str, ...] = ()
-    feedback: list[Fact] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
 
     async def ask(self, task: Task[OutputT]) -> OutputT | None:

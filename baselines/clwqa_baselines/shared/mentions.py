@@ -11,7 +11,6 @@ from typing import Literal
 from clwqa_baselines.shared.names import Reader
 from clwqa_baselines.shared.vectors import Retriever, open_index
 from clwqa_bench.kg.protocol import GraphStore
-from clwqa_bench.linking import Gazetteer
 from clwqa_bench.linking.gazetteer import verbatim
 from clwqa_bench.systems import Resources
 
@@ -25,15 +24,18 @@ VERSION = 1  # of the names that an index is made from
 def open_mentions(index: Index, resources: Resources) -> Search:
     """How mentions are looked up in a graph; an index of names is built once for it."""
     if index == "names":
-        return by_name(resources.kg, Reader.open(resources).gazetteer)
+        return by_name(resources.kg, Reader.open(resources))
     return open_index(index, "entity-names", lambda: _names(resources.kg), resources, VERSION).search
 
 
-def by_name(graph: GraphStore, gazetteer: Gazetteer) -> Search:
-    """What bears the mention as a name or is the passage it quotes; then the nearest names."""
+def by_name(graph: GraphStore, reader: Reader) -> Search:
+    """What bears the mention as a name or is the passage it quotes; then the nearest names.
+
+    The whole reader is held on to: with its linker gone, whoever opens one next would read all passages again.
+    """
 
     def search(mention: str, most: int) -> list[tuple[str, float]]:
-        named = verbatim(graph, mention, gazetteer.bearers(mention)) if mention else ()
+        named = verbatim(graph, mention, reader.gazetteer.bearers(mention)) if mention else ()
         found = dict.fromkeys(named, 1.0)
         if len(found) < most:
             for node, likeness in graph.fuzzy(mention, most):

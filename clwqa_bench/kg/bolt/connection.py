@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from clwqa_bench.errors import GraphError
-from clwqa_bench.kg.remote import ServerGoneError
+from clwqa_bench.kg.remote import QueryError, ServerGoneError
 from clwqa_bench.kg.stores import BOLT, PASSWORD_ENV
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction
 
+OF_THE_QUERY = ("ClientError.Statement", "TransactionTimedOut", "OutOfMemory")  # parts of such errors' codes
 PATIENCE = 60.0  # seconds a server that goes away in the middle of something is waited for
 DEFAULT_USER, DEFAULT_DATABASE = "neo4j", "neo4j"
 NODE, NAME, GRAPH, NAMES = (
@@ -115,15 +117,14 @@ class Connection:
         """Connect.  Raises GraphError when nothing answers, the user is refused or the server will not do."""
         neo4j = _driver_package()
         self.address = address
-        auth = (address.user, password) if password else None
+        self._options: dict[str, Any] = {
+            "auth": (address.user, password) if password else None,
+            "max_transaction_retry_time": PATIENCE,
+            "notifications_min_severity": "OFF",
+            "warn_notification_severity": "OFF",
+        }
         with self._explained():
-            self._driver: Driver = neo4j.GraphDatabase.driver(
-                address.uri,
-                auth=auth,
-                max_transaction_retry_time=PATIENCE,
-                notifications_min_severity="OFF",
-                warn_notification_severity="OFF",
-            )
+            self._driver: Driver = neo4j.GraphDatabase.driver(address.uri, **self._options)
             try:
                 with self._driver.session(
                     database=address.database
@@ -163,8 +164,40 @@ class Connection:
             changed = result.consume().counters.contains_updates
             transaction.rollback()
         if changed:
-            raise GraphError("the query changes the graph", fix="ask with MATCH and RETURN only")
+            raise _changes_the_graph()
         return rows
+
+    async def peek(self, text: str, *, rows: int, seconds: float) -> list[dict[str, Any]]:
+        """The first rows of a query that nobody has read, values as the driver has them.
+
+        Like `look` it leaves the graph as it was.  What takes longer than so many seconds raises QueryError: the
+        server is told so beforehand, and the connection, which is the query's own, is cut, as not all servers listen.
+        """
+        from neo4j import READ_ACCESS, AsyncGraphDatabase
+
+        fix = "ask for less, or allow it more time"
+        with self._explained():
+            async with (
+                AsyncGraphDatabase.driver(self.address.uri, **self._options) as driver,
+                driver.session(
+                    database=self.address.database, default_access_mode=READ_ACCESS, fetch_size=rows
+                ) as session,
+            ):
+                transaction = await session.begin_transaction(timeout=seconds)
+                try:
+                    async with asyncio.timeout(seconds):
+                        result = await transaction.run(text)
+                        found = [
+                            dict(zip(one.keys(), one.values(), strict=True))
+                            for one in await result.fetch(rows)
+                        ]
+                        changed = (await result.consume()).counters.contains_updates
+                except TimeoutError:
+                    raise QueryError(f"no result within {seconds:g} seconds", fix=fix) from None
+                await transaction.rollback()
+        if changed:
+            raise _changes_the_graph()
+        return found
 
     def write(self, work: Callable[[ManagedTransaction], object]) -> None:
         """Run ``work`` in one transaction; repeated if the server was lost, even if it was done but not confirmed."""
@@ -195,6 +228,8 @@ def explain(error: Exception, address: Address) -> GraphError:
     reason = " ".join((getattr(error, "message", None) or str(error)).split())[:300]
     code = getattr(error, "code", None) or ""
     where = f"{address.uri}, database {address.database}"
+    if isinstance(error, e.CypherSyntaxError):
+        return QueryError(f"not valid Cypher ({reason})", fix="correct the query")
     if isinstance(error, e.AuthError | e.TokenExpired) and "Forbidden" not in code:
         return GraphError(
             f"{address.uri} refused the user {address.user!r} with this password",
@@ -220,9 +255,13 @@ def explain(error: Exception, address: Address) -> GraphError:
     if isinstance(error, e.ConstraintError):
         fix = "wait until that has ended, then run the command again"
         return GraphError(f"{where}: something else is loading there at the same time ({reason})", fix=fix)
-    if isinstance(error, e.CypherSyntaxError):
-        return GraphError(f"not valid Cypher ({reason})", fix="correct the query")
+    if any(kind in code for kind in OF_THE_QUERY):
+        return QueryError(f"the query cannot be run ({reason})", fix="correct the query, or ask for less")
     return GraphError(f"{where}: {reason}", fix="see the server's log")
+
+
+def _changes_the_graph() -> QueryError:
+    return QueryError("the query changes the graph", fix="ask with MATCH and RETURN only")
 
 
 def _denied(reason: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.bolt.connection import GRAPH, NAME, NAMES, NODE, Connection
-from clwqa_bench.kg.protocol import Entity, Names, Signature
+from clwqa_bench.kg.protocol import Entity, Names, Path, Sense, Signature
 from clwqa_bench.kg.remote import Hop, Named, Node, Reach, RemoteGraph
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.text import comparison_key
@@ -81,6 +81,15 @@ class BoltGraph(RemoteGraph):
 
     def query(self, text: str, **parameters: Any) -> list[dict[str, Any]]:
         return self._connection.look(text, parameters)
+
+    async def peek(self, text: str, *, rows: int, seconds: float) -> list[dict[str, Any]]:
+        """The first rows of a query that nobody has read, such as a language model's.
+
+        A node is its properties, a relationship its type, a path from entity to entity a `Path`.  Raises QueryError
+        for a query that is at fault, one that changes something, and one that takes longer than so many seconds.
+        """
+        found = await self._connection.peek(text, rows=rows, seconds=seconds)
+        return [{name: plain(value) for name, value in row.items()} for row in found]
 
     def lookup(self, name: str, types: Names = None) -> tuple[str, ...]:
         kept = self._type_names(types)
@@ -161,6 +170,42 @@ def one_or_both_ways(reach: Reach, returned: str, to_targets: bool = False, *, s
     return "\nUNION ALL\n".join(
         way(b) for b in (False, True) if reach.direction in ("both", ("out", "in")[b])
     )
+
+
+def plain(value: Any) -> Any:
+    """A value of the driver's without its types for what is in a graph."""
+    from neo4j import graph
+
+    match value:
+        case graph.Path():
+            path = _path(value)
+            return [plain(part) for part in _parts(value)] if path is None else path
+        case graph.Node():
+            return dict(value)
+        case graph.Relationship():
+            return value.type
+        case list():
+            return [plain(item) for item in value]
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def _path(found: Any) -> Path | None:
+    """A path of the driver's by ids; None if it passes through a node that is no entity."""
+    ids = tuple(node.get("id") for node in found.nodes)
+    if None in ids:
+        return None
+    edges = tuple(zip(found.relationships, found.nodes, strict=False))
+    senses: tuple[Sense, ...] = tuple("out" if edge.start_node == node else "in" for edge, node in edges)
+    return Path(ids, tuple(edge.type for edge, _ in edges), senses)
+
+
+def _parts(found: Any) -> Iterator[Any]:
+    """Nodes and relationships of a path of the driver's in turn."""
+    for node, edge in zip(found.nodes, found.relationships, strict=False):
+        yield from (node, edge)
+    yield found.end_node
 
 
 def quoted(name: str) -> str:

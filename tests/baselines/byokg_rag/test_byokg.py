@@ -280,11 +280,17 @@ def test_prompts_show_the_context_and_nothing_meant_for_rules(kg: MemoryGraph, l
 # ---------------------------------------------------------------------- queries
 
 
+class Finds:
+    """A store that takes Cypher: every query finds 韩非."""
+
+    async def peek(self, text: str, *, rows: int, seconds: float) -> list[dict[str, Any]]:
+        return [{"a.label": "韩非"}]
+
+
 @pytest.fixture
 def queryable(monkeypatch: pytest.MonkeyPatch, kg: MemoryGraph) -> MemoryGraph:
-    """The graph as if its store ran Cypher: every query finds 韩非."""
-    monkeypatch.setattr(byokg_system, "runs_cypher", lambda graph: True)
-    monkeypatch.setattr(kg, "query", lambda text: [{"a.label": "韩非"}], raising=False)
+    """The graph as if its store ran Cypher."""
+    monkeypatch.setattr(byokg_system, "runs_cypher", lambda graph: Finds())
     return kg
 
 
@@ -299,12 +305,12 @@ def test_queries_come_first_in_the_context_and_two_calls_more(queryable: MemoryG
     assert len(llm.asked) == 17
     assert context(llm)[:2] == [
         'MATCH (a) RETURN a.label\n[{"a.label":"韩非"}]',
-        "MERGE (a)\n(not run: MERGE changes the graph or calls a procedure)",
+        "MERGE (a)\n(not run: MERGE is not allowed in a query that reads)",
     ]
-    assert [text.id for text in found.evidence.texts] == ["q1", "q2", "q3"]
+    assert [text.id for text in found.evidence.texts] == ["q1", "q2"]  # what was not run shows nothing
     again = [task for task in llm.asked if isinstance(task, WriteQueries)][1]
     assert len(again.feedback) == 2
-    assert [line for line in context(llm) if line.startswith("MATCH (b)")] == [found.evidence.texts[2].text]
+    assert [line for line in context(llm) if line.startswith("MATCH (b)")] == [found.evidence.texts[1].text]
 
 
 def test_the_cypher_linker_alone(queryable: MemoryGraph) -> None:
@@ -314,11 +320,34 @@ def test_the_cypher_linker_alone(queryable: MemoryGraph) -> None:
     assert found.answers[0].entity_id == "韩非"
 
 
+def test_feedback_is_context_as_well(queryable: MemoryGraph) -> None:
+    llm = says(cypher=Queries(linking="", main=f"MATCH (a) RETURN a.label // {'长' * 100}"))
+    found = ask(byokg(cypher_linker=True, max_input_tokens=20), QUESTION, queryable, llm)
+    assert (kinds(llm), found.status, found.flags) == (["cypher"], "error", ("context_overflow",))
+    found = ask(byokg(cypher_linker=True, max_input_tokens=20, overlong="cut"), QUESTION, queryable, llm)
+    assert (context(llm), found.evidence.ids()) == ([], frozenset())
+
+
+@pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout", "skipped"])
+def test_a_call_for_queries_that_fails(queryable: MemoryGraph, status: ReplyStatus) -> None:
+    llm = says(cypher=Reply(status, error="no"))
+    found = ask(byokg(cypher_linker=True, kg_linker=False), QUESTION, queryable, llm)
+    if status in ("refused", "unparsed"):
+        assert (kinds(llm), found.status) == (["cypher", "cypher", "answer"], "ok")
+    else:
+        assert (kinds(llm), found.status) == (["cypher"], status)
+
+
 def test_no_cypher_without_a_store_that_runs_it(kg: MemoryGraph) -> None:
     llm = says(link=links(opencypher="MATCH (a) RETURN a"))
     assert ask(byokg(), QUESTION, kg, llm).evidence.texts == ()
     with pytest.raises(SettingError, match="runs no Cypher"):
         ask(byokg(cypher_linker=True), QUESTION, kg, llm)
+
+
+def test_one_of_the_two_linkers_is_needed(kg: MemoryGraph) -> None:
+    with pytest.raises(SettingError, match="nothing would be retrieved"):
+        ask(byokg(kg_linker=False), QUESTION, kg, says())
 
 
 # ---------------------------------------------------------------------- failures and oddities

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
 
 from clwqa_baselines.byokg_rag.config import ByokgConfig
 from clwqa_baselines.byokg_rag.graph import Relations, Tools
-from clwqa_baselines.byokg_rag.query import Runner, refusal, runs_cypher
+from clwqa_baselines.byokg_rag.query import LONGEST, Result, Runner, refusal, runs_cypher
 from clwqa_baselines.byokg_rag.scoring import Ranker
-from clwqa_bench.errors import GraphError
+from clwqa_baselines.shared.mentions import open_mentions
+from clwqa_bench.dataset import Dataset
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path
+from clwqa_bench.kg.remote import QueryError, ServerGoneError
+from clwqa_bench.linking import open_linker
+from clwqa_bench.systems import Resources
+from tests import tiny_dataset as tiny
 from tests.baselines import culture, odd_graph
 
 
@@ -101,6 +110,19 @@ def test_what_is_left_out_around_too_many_entities_is_said(kg: MemoryGraph) -> N
     assert all(fact.cut for fact in some)
 
 
+def test_what_looks_mentions_up_keeps_the_linker(tmp_path: FilePath) -> None:
+    """Else the next to open one would read all passages again, which takes a minute over Bolt."""
+    tiny.write(tmp_path / "tiny")
+    dataset = Dataset.open(tmp_path / "tiny")
+    kg = dataset.kg()
+    resources = Resources(kg, kg.ontology, lambda: dataset.questions("train"), cache=tmp_path / "cache")
+    search = open_mentions("names", resources)
+    linker = weakref.ref(open_linker(resources))
+    gc.collect()
+    assert linker() is not None
+    assert search("四面楚歌", 1) == [("word:四面楚歌", 1.0)]
+
+
 # ---------------------------------------------------------------------- queries
 
 
@@ -122,6 +144,13 @@ def test_what_is_left_out_around_too_many_entities_is_said(kg: MemoryGraph) -> N
         ("MERGE (n)", "MERGE"),
         ("CREATE (n)", "CREATE"),
         ("MATCH (n) REMOVE n.x", "REMOVE"),
+        ("INSERT (n:Entity)", "INSERT"),
+        ("LOAD CSV FROM 'file:///etc/passwd' AS line RETURN line", "LOAD"),
+        ("MATCH (n) FOREACH (x IN [n] | RETURN x)", "FOREACH"),
+        (r"\u0043REATE (n)", "CREATE"),
+        ("// first\noptional match (n) return n", None),
+        ("TERMINATE TRANSACTIONS 'neo4j-1'", "TERMINATE"),  # no reading clause
+        ("", None),  # for the server to say
     ],
 )
 def test_only_reading_queries_are_run(query: str, word: str | None) -> None:
@@ -134,32 +163,63 @@ class Queried:
     def __init__(self, result: Any) -> None:
         self.result, self.asked = result, list[str]()
 
-    def query(self, text: str, **parameters: Any) -> Any:
+    async def peek(self, text: str, *, rows: int, seconds: float) -> Any:
         self.asked.append(text)
         if isinstance(self.result, Exception):
             raise self.result
-        return self.result
+        return self.result[:rows]
+
+
+def run(store: Queried, query: str) -> Result:
+    return asyncio.run(Runner(store, 2, 1.0, lambda path: "→".join(path.nodes)).run(query))
+
+
+WAY, OTHER = Path(("a", "b"), ("r",), ("out",)), Path(("b", "c"), ("r",), ("in",))
 
 
 @pytest.mark.parametrize(
-    ("result", "line"),
+    ("result", "line", "walks"),
     [
-        ([{"n.label": "韩非"}], 'Q\n[{"n.label":"韩非"}]'),
-        ([{"a": 1}, {"a": 2}, {"a": 3}], 'Q\n[{"a":1},{"a":2}]\n(1 rows more)'),
-        ([], "Q\n(no rows)"),
-        (GraphError("syntax", fix="mend it"), "Q\n(error: syntax)"),
+        ([{"n.label": "韩非"}], '[{"n.label":"韩非"}]', ()),
+        ([{"a": 1}, {"a": 2}, {"a": 3}], '[{"a":1},{"a":2}]\n(more rows)', ()),
+        ([{"p": WAY, "all": [WAY, OTHER]}], '[{"p":"a→b","all":["a→b","b→c"]}]', (WAY, OTHER)),
+        ([{"f": float("inf"), "b": b"1", "d": {1: None}}], """[{"f":null,"b":"b'1'","d":{"1":null}}]""", ()),
+        ([], "(no rows)", ()),
+        (QueryError("syntax", fix="mend it"), "(error: syntax)", ()),
     ],
 )
-def test_whatever_a_query_gives_is_a_line(result: Any, line: str) -> None:
-    assert Runner(Queried(result), 2).run("Q") == line  # type: ignore[arg-type]
+def test_whatever_a_query_gives_is_a_line(result: Any, line: str, walks: tuple[Path, ...]) -> None:
+    found = run(Queried(result), "RETURN")
+    assert (found.fact.text, found.fact.walks) == (f"RETURN\n{line}", walks)
+    assert found.fact.cut == ("more" in line)
+    assert found.fact.kind == ("note" if line.startswith("(") else "query")
+
+
+def test_as_many_rows_are_shown_as_fit() -> None:
+    rows = [{"p": WAY, "text": "长" * (LONGEST - 100)}, {"p": OTHER, "text": "长" * 100}]
+    found = run(Queried(rows), "RETURN")
+    assert (found.fact.walks, found.rows, found.fact.cut) == ((WAY,), 1, True)
+    assert found.fact.text.endswith('长"}]\n(more rows)')
+    alone = run(Queried([{"text": "长" * LONGEST}]), "RETURN")
+    assert (alone.fact.text[-1], alone.fact.cut) == ("…", True)
 
 
 def test_a_query_that_writes_never_reaches_the_store() -> None:
-    store: Any = Queried([])
-    line = Runner(store, 2).run("MERGE (n)")
-    assert line == "MERGE (n)\n(not run: MERGE changes the graph or calls a procedure)"
-    assert store.asked == []
+    store = Queried([])
+    found = run(store, "MERGE (n)")
+    assert found.fact.text == "MERGE (n)\n(not run: MERGE is not allowed in a query that reads)"
+    assert (found.outcome, store.asked) == ("not run", [])
+
+
+def test_what_is_no_fault_of_the_query_is_raised() -> None:
+    with pytest.raises(ServerGoneError):
+        run(Queried(ServerGoneError("gone", fix="start it")), "RETURN 1")
+
+
+def test_half_a_character_in_a_query_is_replaced() -> None:
+    store = Queried([])
+    assert (run(store, "RETURN '\ud800'").query, store.asked) == ("RETURN '?'", ["RETURN '?'"])
 
 
 def test_the_embedded_store_runs_no_cypher(kg: MemoryGraph) -> None:
-    assert not runs_cypher(kg)
+    assert runs_cypher(kg) is None

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from clwqa_baselines.byokg_rag.cypher import along_ways
 from clwqa_baselines.byokg_rag.graph import Relations
 from clwqa_baselines.byokg_rag.routes import routes, standing
-from clwqa_baselines.byokg_rag.tasks import ChooseNext, Generate, Line, LinkToGraph, SelectRelations
+from clwqa_baselines.byokg_rag.tasks import (
+    ChooseNext,
+    Generate,
+    Line,
+    LinkToGraph,
+    SelectRelations,
+    WriteQueries,
+)
 from clwqa_baselines.rules.ways import Offer
 from clwqa_bench.kg.memory import MemoryGraph
 from tests.baselines import culture
@@ -56,3 +64,31 @@ def test_the_rules_walk_a_route_and_stop_where_it_ends(kg: MemoryGraph) -> None:
     later = LinkToGraph(question=asked, relations=known, context=(line, more), first=False).by_rule(reader)
     assert later.finished
     assert Generate(question=asked, context=(line, more)).by_rule(reader).answers == ("韩非子",)
+
+
+# ---------------------------------------------------------------------- queries
+
+STEPS = "-[:`from`]->(:`Unit`)-[:`partOf`]->(:`Work`)"
+FROM_PART_OF = f"UNWIND ['守株待兔'] AS id MATCH p = (:Entity {{id: id}}){STEPS} RETURN p"
+
+
+def test_queries_follow_ways_in_both_directions(kg: MemoryGraph) -> None:
+    ahead = along_ways("“守株待兔”from的书partOf", offered(kg), rules("Work", 守株待兔="Word"))
+    assert ahead[0] == FROM_PART_OF
+    both = offered(kg, inverse=True)
+    (back, *_) = along_ways("by partOf", both, rules("Unit", **{"O'Neill": "Person"}))
+    way = "<-[:`by`]-(:`Work`)<-[:`partOf`]-(:`Unit`)"
+    assert back == f"UNWIND ['O\\'Neill'] AS id MATCH p = (:Entity {{id: id}}){way} RETURN p"
+    assert along_ways("by", both, rules()) == ()
+
+
+def test_the_next_way_is_tried_until_one_finds_something(kg: MemoryGraph) -> None:
+    asked, reader = "“守株待兔”from的书partOf", rules("Work", 守株待兔="Word")
+    task = WriteQueries(question=asked, patterns=(), known=offered(kg))
+    first = task.by_rule(reader)
+    assert (first.linking, first.main, first.finished) == ("", FROM_PART_OF, False)
+    failed = task.model_copy(update={"feedback": (f"{FROM_PART_OF}\n(no rows)",)})
+    second = failed.by_rule(reader)
+    assert second.main in along_ways(asked, task.known, reader)[1:]
+    led = found(kg, out("守株待兔 五蠹 韩非子", "from partOf"))
+    assert failed.model_copy(update={"found": led}).by_rule(reader).finished
