@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 
 from clwqa_bench.dataset import Dataset
+from clwqa_bench.grid import GoldQuestion
 from clwqa_bench.kg.remote import ServerGoneError
 from clwqa_bench.llm.protocol import LLMError
 from clwqa_bench.predictions import Prediction, TraceEvent
@@ -119,10 +120,14 @@ def _failed(id: str, error: BaseException) -> Prediction:
 def _item(found: Prediction, trace: Trace, gold: SplitGold) -> Item:
     """Complete a prediction from the trace.  Raises TypeError or ValueError if it cannot be stored as JSON."""
     events = found.trace or tuple(trace.events)
+
+    def keep() -> Keep:
+        return {} if gold.withheld else on_gold(gold.by_id[found.id])
+
     whole = found.model_copy(
         update={
             "usage": found.usage or trace.usage(),
-            "trace": tuple(shortened(event, found.id, gold) for event in events),
+            "trace": tuple(shortened(event, keep) for event in events),
         }
     )
     fields = whole.model_dump(mode="json", exclude_defaults=True)
@@ -132,31 +137,35 @@ def _item(found: Prediction, trace: Trace, gold: SplitGold) -> Item:
     return Item(whole, line)
 
 
-def shortened(event: TraceEvent, id: str, gold: SplitGold) -> TraceEvent:
-    """An event whose long lists keep their head and whatever lies on a gold path, so that the stage indicators
-    stay exact; where the gold is withheld, their head alone.  `total` then says how many there were; the system
-    never learns which were kept.
+Keep = Mapping[str, Callable[[Any], bool]]
+"""By list of a trace event, whether an entry stays beyond the head."""
+
+
+def shortened(event: TraceEvent, keep: Callable[[], Keep], head: int = TRACE_HEAD) -> TraceEvent:
+    """An event whose long lists keep their first `head` entries and what `keep()` says, which is asked for only then;
+    `total` tells how many there were.  With what lies `on_gold` the stage indicators stay exact, and the system never
+    learns what was kept.
     """
     names = ("entities", "elements", "paths", "triples", "texts", "dropped")
-    long = {name: entries for name in names if len(entries := getattr(event, name)) > TRACE_HEAD}
+    long = {name: entries for name in names if len(entries := getattr(event, name)) > head}
     if not long:
         return event
-    keep = {} if gold.withheld else _on_gold(gold.by_id[id])
+    stays = keep()
     update: dict[str, Any] = {
-        name: entries[:TRACE_HEAD] + tuple(filter(keep.get(name, lambda _: False), entries[TRACE_HEAD:]))
+        name: entries[:head] + tuple(filter(stays.get(name, lambda _: False), entries[head:]))
         for name, entries in long.items()
     }
     return event.model_copy(update={"total": event.total or max(map(len, long.values())), **update})
 
 
-def _on_gold(question: Question) -> dict[str, Callable[[Any], bool]]:
-    """By list of an event, whether an entry lies on a gold path."""
-    answers = {answer.entity_id for answer in question.answers}
+def on_gold(question: Question | GoldQuestion, also: Collection[str] = ()) -> Keep:
+    """What lies on a gold path, or touches an answer; entities named in `also` are looked at like answers."""
+    answers = {answer.entity_id for answer in question.answers}.union(also)
     nodes = answers.union(*(path.entities for path in question.standard_paths))
     evidence = set(question.evidence)
     return {
         "entities": lambda entity: entity in nodes,
-        "triples": lambda triple: triple in evidence,
+        "triples": lambda triple: triple in evidence or triple.head in answers or triple.tail in answers,
         "paths": lambda path: any({t.head, t.tail} & answers for t in path.triples),
         "texts": lambda text: text.entity_id in nodes,
     }

@@ -34,7 +34,7 @@ console.out_console.width = console.PIPED_WIDTH
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LONGEST = {"test_build_real.py", "test_docs.py", "test_full_real.py"}
+LONGEST = {"test_build_real.py", "test_docs.py", "test_full_real.py", "test_own_board.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import orjson
@@ -30,7 +30,7 @@ from clwqa_bench.run_folder import write_whole
 from clwqa_leaderboard.entry import Board, Entry, Outcomes, make_entry
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.probes import Marks, Standing
-from clwqa_leaderboard.scores import alike
+from clwqa_leaderboard.scores import differences
 from clwqa_leaderboard.submission import Submission, opened
 from clwqa_leaderboard.verification import Verified, verify
 from clwqa_leaderboard.withheld import board_gold
@@ -263,22 +263,8 @@ def _remake(path: Path, judge: Judge, others: dict[str, Marks]) -> None:
 
 def _same(stored: Record, made: Record, path: Path) -> None:
     """Raises SubmissionError naming the first field in which a record is not the one made here."""
-    for field, was, now in _differences(stored.model_dump(mode="json"), made.model_dump(mode="json")):
+    for field, was, now in differences(stored.model_dump(mode="json"), made.model_dump(mode="json")):
         raise SubmissionError(f"{was!r} is there, {now!r} was computed", fix=ADD, file=path, field=field)
-
-
-def _differences(one: Any, other: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(one, float) and isinstance(other, float) and alike(one, other):
-        return
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        for key in one:
-            yield from _differences(one[key], other[key], f"{field}.{key}" if field else key)
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        if one != other:
-            for place, (a, b) in enumerate(zip(one, other, strict=True)):
-                yield from _differences(a, b, f"{field}.{place}")
-    elif one != other:
-        yield field, one, other
 
 
 def _files(folder: Path) -> dict[str, Path]:

@@ -24,25 +24,29 @@ from clwqa_leaderboard.disclosure import DISCLOSURE, LARGEST
 from clwqa_leaderboard.errors import SubmissionError
 
 SCORES, TRACES, SUMS, SIGNATURE = "scores.json", "traces.jsonl", "SHA256SUMS", "SHA256SUMS.sig"
+THIN = "thin.jsonl"  # in place of predictions and traces
 MB = 1 << 20
 LIMITS: Mapping[str, int] = {
     MANIFEST: 256 << 10,
     DISCLOSURE: LARGEST,
     SCORES: 64 << 10,
     ITEMS: 64 * MB,
+    THIN: 16 * MB,
     RETRIES: 64 * MB,
     TRACES: 256 * MB,
     SUMS: 4 << 10,
     SIGNATURE: 16 << 10,
 }
 """The files a bundle may hold, in the order they are written, and the bytes each may have when unpacked."""
-REQUIRED = (MANIFEST, DISCLOSURE, ITEMS, SUMS)
+REQUIRED = (MANIFEST, DISCLOSURE, SUMS)
+MOST = len(LIMITS) - 1  # a bundle is whole or thin
 LARGEST_BUNDLE = 48 * MB
 PACK = "make the bundle with `clwqa-bench leaderboard pack`, and do not edit it"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file can tell
 LOCAL, CENTRAL, END = 30, 46, 22  # bytes of a zip file's three kinds of record, without names
 LOCATOR = 20  # bytes of the record that, before the end, leads to a second end for larger files
 LARGEST_DIRECTORY = 1_000  # bytes; eight names are far below
+SMALLEST = 9  # level of compression where size counts
 CHUNK = 1 << 20
 
 
@@ -86,7 +90,8 @@ def write_bundle(path: Path, files: Mapping[str, bytes]) -> None:
         with partial.open("wb") as stream:
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name in sorted(files, key=list(LIMITS).index):
-                    archive.writestr(_member(name), files[name])
+                    level = SMALLEST if name == THIN else None
+                    archive.writestr(_member(name), files[name], compresslevel=level)
             stream.flush()
             os.fsync(stream.fileno())
         if (size := partial.stat().st_size) > LARGEST_BUNDLE:
@@ -168,9 +173,9 @@ def _look_at(path: Path) -> None:
     if len(tail) != LOCATOR + END or not tail.startswith(b"PK\x05\x06", LOCATOR):
         raise SubmissionError("not a zip file, or one with more behind its end", fix=PACK, file=path)
     members, directory, offset = struct.unpack_from("<H2L", tail, LOCATOR + 10)
-    if members > len(LIMITS) or directory > LARGEST_DIRECTORY or tail.startswith(b"PK\x06\x07"):
+    if members > MOST or directory > LARGEST_DIRECTORY or tail.startswith(b"PK\x06\x07"):
         raise SubmissionError(
-            f"{members:,} files in it, listed in {directory:,} bytes; a bundle has {len(LIMITS)} at most",
+            f"{members:,} files in it, listed in {directory:,} bytes; a bundle has {MOST} at most",
             fix=PACK,
             file=path,
         )
@@ -197,8 +202,7 @@ def _judge(path: Path, members: Sequence[zipfile.ZipInfo]) -> None:
             raise SubmissionError(what, fix=PACK, file=path)
         if member.file_size > LIMITS[name]:
             raise _too_large(path, name, member.file_size)
-    if missing := [name for name in REQUIRED if name not in names]:
-        raise SubmissionError(f"{missing[0]} is missing", fix=PACK, file=path)
+    _require(path, names)
     offset = 0
     for member in members:  # one behind the other, from the first byte on
         if member.header_offset != offset:
@@ -208,6 +212,15 @@ def _judge(path: Path, members: Sequence[zipfile.ZipInfo]) -> None:
         raise SubmissionError(
             f"its files account for {size:,} bytes of {path.stat().st_size:,}", fix=PACK, file=path
         )
+
+
+def _require(path: Path, names: Sequence[str]) -> None:
+    """Raises SubmissionError unless everything is there that a bundle has, the predictions either whole or thin."""
+    required = (*REQUIRED, ITEMS) if THIN not in names else REQUIRED
+    if missing := [name for name in required if name not in names]:
+        raise SubmissionError(f"{missing[0]} is missing", fix=PACK, file=path)
+    if THIN in names and (beside := {ITEMS, TRACES}.intersection(names)):
+        raise SubmissionError(f"{THIN} stands in place of {min(beside)}, both are there", fix=PACK, file=path)
 
 
 def _extract(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path) -> str:

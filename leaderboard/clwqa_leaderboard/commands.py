@@ -79,10 +79,17 @@ def pack(
     sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign with this SSH key.")] = None,
     out: Annotated[Path | None, typer.Option(help="The bundle; by default SYSTEM@DIGEST.zip.")] = None,
     traces: Annotated[bool, typer.Option(help="Take the traces along, for the stage profile.")] = True,
+    thin: Annotated[
+        bool,
+        typer.Option("--thin", help="Refer to the graph instead of quoting it: the same numbers, no texts."),
+    ] = False,
     dataset: DatasetOption = DATASET,
     json: JsonOption = False,
 ) -> None:
     """Make a bundle of a run: predictions, manifest, form, digests.
+
+    A --thin bundle is for boards that may hold no texts of others, and is small; that every number of the board is the
+    same is checked before it is written.
 
     Example: clwqa-bench leaderboard pack runs/kg-lookup --disclosure disclosure.toml
     """
@@ -93,7 +100,7 @@ def pack(
     withheld = source.withholds(split)
     gold = None if withheld else board_gold(source, split)
     questions = frozenset(view.id for view in source.view(split)) if withheld else ()
-    made = pack_run(run, answers, out, gold=gold, questions=questions, traces=traces, key=sign)
+    made = pack_run(run, answers, out, gold=gold, questions=questions, traces=traces, thin=thin, key=sign)
     with unpacked(made) as bundle:
         found = {"bundle": made, "id": entry_id(manifest, bundle.digest), "bytes": made.stat().st_size}
     emit(found, json, lambda found: f"{made}: {found['id']}, {found['bytes']:,} bytes")

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clwqa_bench.diagnostics import Diagnosis, diagnose
-from clwqa_bench.errors import PredictionError
-from clwqa_bench.grid import Grid
+from clwqa_bench.errors import GraphError, PredictionError
+from clwqa_bench.grid import GoldQuestion, Grid
+from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.matching import HEADLINE
 from clwqa_bench.metrics import Metric
 from clwqa_bench.metrics.measure import Columns, harmonic, ratio
 from clwqa_bench.ontology import Ontology
-from clwqa_bench.predictions import DatasetRef, Prediction, RunManifest, StageUsage
+from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction, RunManifest, StageUsage
 from clwqa_bench.records import Record
 from clwqa_bench.report.items import lost_at, verdict_of
-from clwqa_bench.scoring import Cell
+from clwqa_bench.scoring import Cell, Scored
 from clwqa_leaderboard.disclosure import Disclosure
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.probes import DUPLICATE, Finding, Marks, Standing
@@ -30,6 +31,7 @@ from clwqa_leaderboard.verification import Verified
 
 SAMPLES, GOLDS, ANSWERS, SIGNS = 20, 3, 5, 200
 """How many wrong answers an entry shows, golds and answers of each, and signs of any text."""
+EXCERPT = 10  # signs of an answer that is no name
 SCHEMA = 1
 
 Verdict = Literal["partly", "wrong", "failed"]
@@ -86,12 +88,25 @@ class Miss(Record):
     lost: str = ""
 
 
-class Entry(Record):
+class Figures(Record):
+    """What is computed of a run.  `scores` is by metric and stratum, "all" first; `answers` is a digest of them all."""
+
+    questions: int
+    statuses: Mapping[str, int]
+    notes: Mapping[str, int]
+    scores: Mapping[str, Mapping[str, Number]]
+    left_out: Mapping[str, str]
+    cost: Cost
+    profile: Profile | None
+    misses: tuple[Miss, ...]
+    answers: str
+
+
+class Entry(Figures):
     """One entry of a board.
 
     Text in it was written by strangers: whatever shows it escapes it.  `contents` is the digest the id is made of,
-    `bundle` that of the zip file.  `scores` is by metric and stratum, "all" first.  Nothing in it tells gold if the
-    board's gold is withheld.
+    `bundle` that of the zip file.  Nothing in it tells gold if the board's gold is withheld.
     """
 
     schema_version: Literal[1] = 1
@@ -103,16 +118,7 @@ class Entry(Record):
     signed_by: str
     manifest: RunManifest
     disclosure: Disclosure
-    questions: int
-    statuses: Mapping[str, int]
-    notes: Mapping[str, int]
-    scores: Mapping[str, Mapping[str, Number]]
-    left_out: Mapping[str, str]
-    cost: Cost
-    profile: Profile | None
-    misses: tuple[Miss, ...]
     remarks: tuple[Finding, ...]
-    answers: str
 
     def number(self, metric: str, stratum: str = "all") -> Number | None:
         """One number by the metric's name in full or in short, None if the board has none."""
@@ -177,12 +183,11 @@ def columns(metric: Metric, outcomes: Outcomes, golds: Iterable[int]) -> Columns
 
 def make_entry(verified: Verified, board: Board, ontology: Ontology) -> tuple[Entry, Outcomes]:
     """The entry of a submission, and its outcomes; the traces are read for the profile."""
-    submission, table, grid = verified.submission, verified.table, verified.scored.grid
-    diagnosis = _diagnosis(_traced(grid, submission.traces()), ontology)
-    scores: dict[str, dict[str, Number]] = {metric: {} for metric in table.metrics}
-    for cell in table.cells:
-        scores[cell.metric][cell.stratum] = _number(cell)
+    submission = verified.submission
+    traced = _traced(verified.scored.grid, submission.traces())
+    made, outcomes = figures(verified.scored, verified.marks, traced, ontology, withheld=board.withheld)
     entry = Entry(
+        **dict(made),
         id=submission.id,
         board=board.key,
         standing=verified.standing,
@@ -191,6 +196,23 @@ def make_entry(verified: Verified, board: Board, ontology: Ontology) -> tuple[En
         signed_by=submission.signed_by,
         manifest=submission.manifest,
         disclosure=submission.disclosure,
+        remarks=tuple(
+            remark for remark in verified.remarks if remark.probe != DUPLICATE
+        ),  # depends on others
+    )
+    return entry, outcomes
+
+
+def figures(
+    scored: Scored, marks: Marks, traced: Grid, ontology: Ontology, *, withheld: bool
+) -> tuple[Figures, Outcomes]:
+    """What a board tells of a run; `traced` is its grid with the traces in it."""
+    table, grid = scored.table, scored.grid
+    diagnosis = _diagnosis(traced, ontology)
+    scores: dict[str, dict[str, Number]] = {metric: {} for metric in table.metrics}
+    for cell in table.cells:
+        scores[cell.metric][cell.stratum] = _number(cell)
+    made = Figures(
         questions=table.n,
         statuses={outcome: len(ids) for outcome, ids in table.outcomes.items() if ids},
         notes={name: count for name, count in table.notes.items() if count},
@@ -198,13 +220,10 @@ def make_entry(verified: Verified, board: Board, ontology: Ontology) -> tuple[En
         left_out=table.left_out,
         cost=_cost(grid.predictions),
         profile=_profile(diagnosis) if diagnosis else None,
-        misses=() if board.withheld else _misses(grid, lost_at(diagnosis)),
-        remarks=tuple(
-            remark for remark in verified.remarks if remark.probe != DUPLICATE
-        ),  # depends on others
-        answers=verified.marks.digest,
+        misses=() if withheld else _misses(grid, lost_at(diagnosis)),
+        answers=marks.digest,
     )
-    return entry, _outcomes(grid, verified.marks, board.withheld)
+    return made, _outcomes(grid, marks, withheld)
 
 
 def _outcomes(grid: Grid, marks: Marks, withheld: bool) -> Outcomes:
@@ -261,13 +280,16 @@ def _cost(predictions: Iterable[Prediction | None]) -> Cost:
 
 
 def _misses(grid: Grid, lost: Mapping[str, str]) -> tuple[Miss, ...]:
-    """Some questions not answered right; whichever system it is, they are taken in the same order."""
+    """Some questions not answered right; whichever system it is, they are taken in the same order.
+
+    Questions that quote or ask for a passage are left out: a board shows names, and no texts of others.
+    """
     rows = sorted(range(len(grid)), key=lambda row: hashlib.sha256(grid.gold.ids[row].encode()).digest())
     found: list[Miss] = []
     for row in rows:
         question, status = grid.gold.questions[row], grid.outcomes[row]
         verdict = verdict_of(grid.match(row, HEADLINE), answered=status == "ok")
-        if verdict == "right":
+        if verdict == "right" or _is_about_passages(question, grid.gold.graph):
             continue
         found.append(
             Miss(
@@ -275,7 +297,7 @@ def _misses(grid: Grid, lost: Mapping[str, str]) -> tuple[Miss, ...]:
                 question=question.text,
                 strata=question.strata,
                 gold=tuple(_cut(answer.label) for answer in question.answers[:GOLDS]),
-                answers=tuple(_cut(answer.text) for answer in grid.answers[row][:ANSWERS]),
+                answers=tuple(_excerpt(answer, grid.gold.graph) for answer in grid.answers[row][:ANSWERS]),
                 verdict=verdict,  # type: ignore[arg-type]  # what is left of the four
                 status=status,
                 lost=lost.get(question.id, ""),
@@ -286,5 +308,29 @@ def _misses(grid: Grid, lost: Mapping[str, str]) -> tuple[Miss, ...]:
     return tuple(found)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= SIGNS else f"{text[:SIGNS]} …"
+def _is_about_passages(question: GoldQuestion, graph: GraphStore | None) -> bool:
+    """Whether an anchor or a gold is a passage rather than a name: judged by its text, or with a text of its own."""
+    ids = [anchor.entity_id for anchor in question.anchors]
+    ids += [answer.entity_id for answer in question.answers]
+    return any(answer.kind == "passage" for answer in question.answers) or any(
+        _has_text(graph, id) for id in ids
+    )
+
+
+def _excerpt(answer: PredictedAnswer, graph: GraphStore | None) -> str:
+    """An answer that is a name, and the beginning of any other."""
+    bearers = graph.lookup(answer.text) if graph else ()
+    is_name = any(not _has_text(graph, id) for id in bearers)
+    return _cut(answer.text, SIGNS if is_name else EXCERPT)
+
+
+def _has_text(graph: GraphStore | None, id: str) -> bool:
+    """Whether an entity carries a text of its own, as an explanation, a quotation or an allusion does."""
+    try:
+        return graph is not None and bool(graph.entity(id).text)
+    except GraphError:
+        return False
+
+
+def _cut(text: str, signs: int = SIGNS) -> str:
+    return text if len(text) <= signs else f"{text[:signs]} …"

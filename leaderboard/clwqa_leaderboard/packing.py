@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from clwqa_bench.errors import PredictionError
-from clwqa_bench.grid import Gold
+from clwqa_bench.grid import Gold, Grid
 from clwqa_bench.run_folder import manifest_bytes
 from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, numbered_lines, read_run
 from clwqa_leaderboard.bundle import SCORES, SIGNATURE, SUMS, TRACES, sums, write_bundle
 from clwqa_leaderboard.disclosure import DISCLOSURE, Disclosure
+from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.scores import claims_of, of_the_board, values
 from clwqa_leaderboard.signing import sign
 from clwqa_leaderboard.submission import check_names, entry_id
+from clwqa_leaderboard.thin_packing import thin_files
 
 
 def pack(
@@ -28,12 +31,14 @@ def pack(
     gold: Gold | None = None,
     questions: Collection[str] = (),
     traces: bool = True,
+    thin: bool = False,
     key: Path | None = None,
 ) -> Path:
     """Make a bundle of a run and return its path, by default SYSTEM@DIGEST.zip in the current folder.
 
     The same run and form give the same bytes, in whatever order the questions were answered.  With `gold` the bundle
     says what it scores; where the gold is withheld it does not, and `questions` are the ids that may be in it.
+    A `thin` one refers to the graph instead of quoting it, and is written only if it has the numbers of the whole run.
     Raises PredictionError for a run that is not whole, SubmissionError for what no board takes.
     """
     run = read_run(folder)
@@ -46,33 +51,44 @@ def pack(
             file=run.items,
             line=run.torn,
         )
-    check_names(run.manifest, folder / MANIFEST)
-    items, traced = _divided(run.items)
-    files = {
-        MANIFEST: manifest_bytes(run.manifest),
-        DISCLOSURE: disclosure.as_json(),
-        ITEMS: items,
-        TRACES: traced if traces else b"",
-    }
-    if (folder / RETRIES).exists():
-        files[RETRIES], _ = _divided(folder / RETRIES)
-    if gold is None:
+    manifest = run.manifest
+    check_names(manifest, folder / MANIFEST)
+    files = {MANIFEST: manifest_bytes(manifest), DISCLOSURE: disclosure.as_json()}
+    if thin and not traces:
+        bare = tuple(prediction.model_copy(update={"trace": ()}) for prediction in run.predictions)
+        run = replace(run, predictions=bare)
+    grid = None if gold is None else run.on(of_the_board(gold))
+    if grid is None:
         _refuse_strangers(run, questions)
     else:
-        files[SCORES] = _scores(run, gold)
-    files = {name: content for name, content in files.items() if content or name == ITEMS}
+        files[SCORES] = claims_of(values(grid))
+    files |= _thin(run, grid) if thin else _whole(run, traces=traces)
     files[SUMS] = sums(files)
     if key is not None:
         files[SIGNATURE] = sign(files[SUMS], key)
     if out is None:
-        out = Path(f"{entry_id(run.manifest, hashlib.sha256(files[SUMS]).hexdigest())}.zip")
+        out = Path(f"{entry_id(manifest, hashlib.sha256(files[SUMS]).hexdigest())}.zip")
     write_bundle(out, files)
     return out
 
 
-def _scores(run: Run, gold: Gold) -> bytes:
-    assert run.manifest is not None
-    return claims_of(values(run.on(of_the_board(gold))))
+def _whole(run: Run, *, traces: bool) -> dict[str, bytes]:
+    """The predictions as they are, the traces beside them."""
+    items, traced = _divided(run.items)
+    retries, _ = _divided(run.path / RETRIES) if (run.path / RETRIES).exists() else (b"", b"")
+    beside = {TRACES: traced if traces else b"", RETRIES: retries}
+    return {ITEMS: items, **{name: content for name, content in beside.items() if content}}
+
+
+def _thin(run: Run, grid: Grid | None) -> dict[str, bytes]:
+    """What the board's numbers are computed from.  Raises SubmissionError if it were not all of it."""
+    if grid is None:
+        raise SubmissionError(
+            "the gold is withheld, so nobody can tell here what a thin bundle has to keep",
+            fix="leave --thin out",
+            file=run.path,
+        )
+    return thin_files(run, grid)
 
 
 def _refuse_strangers(run: Run, questions: Collection[str]) -> None:

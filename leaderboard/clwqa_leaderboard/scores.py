@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -68,6 +69,21 @@ def contradictions(claims: Claims, table: ScoreTable) -> Iterator[str]:
             yield f"{metric} is no number of this board"
         elif not alike(claimed, computed[metric]):
             yield f"{metric} is {computed[metric]:.6f}, not {claimed:.6f}"
+
+
+def differences(one: Any, other: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two records differ, as JSON values: (field, the one, the other) of each place."""
+    if isinstance(one, float) and isinstance(other, float) and alike(one, other):
+        return
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        for key in one:
+            yield from differences(one[key], other[key], f"{field}.{key}" if field else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        if one != other:
+            for place, (a, b) in enumerate(zip(one, other, strict=True)):
+                yield from differences(a, b, f"{field}.{place}")
+    elif one != other:
+        yield field, one, other
 
 
 def alike(one: float, other: float) -> bool:

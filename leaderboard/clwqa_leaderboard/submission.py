@@ -6,23 +6,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import FiniteFloat, ValidationError
+from pydantic import FiniteFloat
 
 from clwqa_bench.predictions import RunManifest, TraceEvent
 from clwqa_bench.records import Record
 from clwqa_bench.runs import ITEMS, MANIFEST, Run, numbered_lines, read_run
 from clwqa_leaderboard import bundle as bundles
-from clwqa_leaderboard.bundle import PACK, SCORES, SIGNATURE, SUMS, TRACES, Bundle
+from clwqa_leaderboard.bundle import PACK, SCORES, SIGNATURE, SUMS, THIN, TRACES, Bundle
 from clwqa_leaderboard.disclosure import DISCLOSURE, Disclosure, parse_disclosure
 from clwqa_leaderboard.errors import SubmissionError
+from clwqa_leaderboard.parsing import parsed
 from clwqa_leaderboard.signing import signer
+from clwqa_leaderboard.thin import read_thin
 from clwqa_leaderboard.words import safe_name, unmarked
 
 LONGEST = 256 << 10  # bytes of one prediction, its trace left out
 DIGITS = 12  # of the digest, in an id
-R = TypeVar("R", bound=Record)
 
 
 class Claims(Record):
@@ -42,7 +43,10 @@ class Traced(Record):
 
 @dataclass(frozen=True)
 class Submission:
-    """What was handed in.  `signed_by` is the fingerprint of a key, "" without a signature."""
+    """What was handed in.  `signed_by` is the fingerprint of a key, "" without a signature.
+
+    The predictions of a thin bundle are references until its run is put `on` a gold that has the graph.
+    """
 
     bundle: Bundle
     run: Run
@@ -64,7 +68,7 @@ class Submission:
         known = {prediction.id for prediction in self.run.predictions}
         found: dict[str, tuple[TraceEvent, ...]] = {}
         for number, line, whole in numbered_lines(path):
-            traced = _record(Traced, line, path, number)
+            traced = parsed(Traced, line, path, number)
             if not whole or traced.id in found or traced.id not in known:
                 what = (
                     "the line is cut off" if not whole else f"a trace of {traced.id} that has no prediction"
@@ -117,23 +121,29 @@ def _read(bundle: Bundle) -> Submission:
     claims = bundle.read(SCORES)
     signature = bundle.read(SIGNATURE)
     signed_by = signer(bundle.read(SUMS) or b"", signature, folder / SIGNATURE) if signature else ""
-    _check_lines(folder / ITEMS)
-    run = read_run(folder)
+    thin = (folder / THIN).exists()
+    _check_lines(folder / (THIN if thin else ITEMS))
+    run = read_thin(folder) if thin else _whole_run(folder)
     assert run.manifest is not None  # a bundle has run.json, or it was refused
     check_names(run.manifest, folder / MANIFEST)
-    for number, prediction in zip(run.lines, run.predictions, strict=True):
-        if prediction.trace:
-            raise SubmissionError(
-                f"traces belong in {TRACES}", fix=PACK, file=folder / ITEMS, line=number, field="trace"
-            )
     return Submission(
         bundle=bundle,
         run=run,
         manifest=run.manifest,
         disclosure=disclosure,
-        claims=None if claims is None else _record(Claims, claims, folder / SCORES),
+        claims=None if claims is None else parsed(Claims, claims, folder / SCORES),
         signed_by=signed_by,
     )
+
+
+def _whole_run(folder: Path) -> Run:
+    run = read_run(folder)
+    for number, prediction in zip(run.lines, run.predictions, strict=True):
+        if prediction.trace:
+            raise SubmissionError(
+                f"traces belong in {TRACES}", fix=PACK, file=folder / ITEMS, line=number, field="trace"
+            )
+    return run
 
 
 def _check_lines(path: Path) -> None:
@@ -151,14 +161,3 @@ def _check_lines(path: Path) -> None:
                 "the last line is cut off", fix="go on with the run until it is complete, and pack again",
                 file=path, line=number,
             )  # fmt: skip
-
-
-def _record(kind: type[R], text: bytes, path: Path, number: int | None = None) -> R:
-    try:
-        return kind.model_validate_json(text, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or None
-        raise SubmissionError(
-            first["msg"].removeprefix("Value error, "), fix=PACK, file=path, line=number, field=field
-        ) from None

@@ -159,14 +159,21 @@ def test_a_long_trace_keeps_its_head_and_what_lies_on_a_gold_path(dataset: Datas
     strangers = tuple(f"word:{n}" for n in range(1_000))
     triples = tuple(TripleRef(head=name, relation="seeAlso", tail="word:0") for name in strangers)
     evidence = gold.by_id["t00"].evidence
+    about = TripleRef(
+        head="word:0", relation="seeAlso", tail="book:史记"
+    )  # the answer, reached some other way
     event = TraceEvent(
-        stage="retrieve", entities=(*strangers, "book:史记"), triples=(*triples, *evidence), dropped=strangers
+        stage="retrieve",
+        entities=(*strangers, "book:史记"),
+        triples=(*triples, *evidence, about),
+        dropped=strangers,
     )
-    short = asking.shortened(event, "t00", gold)
+    short = asking.shortened(event, lambda: asking.on_gold(gold.by_id["t00"]))
     assert short.entities == (*strangers[:200], "book:史记")
-    assert short.triples == (*triples[:200], *evidence)
+    assert short.triples == (*triples[:200], *evidence, about)
     assert short.dropped == strangers[:200]
-    assert short.total == 1_000 + len(evidence)
+    assert short.total == 1_001 + len(evidence)
+    assert asking.shortened(event, dict, head=0).triples == ()
 
 
 # --- what systems do ----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.metrics import Metric
+from clwqa_bench.records import Anchor, Answer
 from clwqa_leaderboard import board as boards
 from clwqa_leaderboard.board import as_json, check, read_board, read_entries
 from clwqa_leaderboard.entry import columns
@@ -96,6 +97,38 @@ def test_a_sample_and_an_oracle_stand_apart(scene: Scene) -> None:
     assert scene.add(sample, "sample").entry.questions == 1
     assert scene.add(oracle, "reference").entry.standing == "reference"
     assert problems(scene) == {}
+
+
+# --- wrong answers shown --------------------------------------------------------------------------------------
+
+
+def misses(scene: Scene, *lines: Any) -> list[tuple[str, tuple[str, ...]]]:
+    return [(miss.id, miss.answers) for miss in scene.add(scene.bundle(*lines)).entry.misses]
+
+
+def test_names_are_shown_and_of_other_answers_the_beginning(scene: Scene) -> None:
+    prose = "据《史记》记载，四面楚歌之后，项羽自刎于乌江。"
+    passage = {"text": "夜闻汉军四面皆歌。", "entity_id": "quot:3"}
+    q6 = {
+        **Q6,
+        "answers": [{"text": "司马迁"}, {"text": prose}, passage, {"text": "夜闻汉军四面皆歌，皆歌。"}],
+    }
+    assert misses(scene, Q5, q6) == [
+        ("q6", ("司马迁", "据《史记》记载，四面 …", "夜闻汉军四面皆歌。", "夜闻汉军四面皆歌，皆 …"))
+    ]
+
+
+@pytest.mark.parametrize("changes", [
+    {"anchors": (Anchor(entity_id="quot:3", mention="夜闻汉军四面皆歌。"),)},
+    {"answers": (Answer(entity_id="quot:3", label="夜闻汉军皆歌。"),)},
+    {"answers": (Answer(entity_id="elsewhere", label="夜闻汉军皆歌。", kind="passage"),)},
+])  # fmt: skip
+def test_a_question_about_a_passage_is_not_shown(tmp_path: Path, changes: dict[str, Any]) -> None:
+    questions = [q.model_copy(update=changes) if q.id == "q5" else q for q in tiny_dataset.QUESTIONS]
+    tiny_dataset.write(tmp_path / "data", questions=questions)
+    scene = Scene.of(tmp_path, Dataset.open(tmp_path / "data"))
+    wrong = [{"text": "唐"}]
+    assert misses(scene, {**Q5, "answers": wrong}, {**Q6, "answers": wrong}) == [("q6", ("唐",))]
 
 
 # --- refused, and the board as it was -----------------------------------------------------------------------
@@ -283,6 +316,13 @@ def test_a_link_to_a_board_is_not_a_board(scene: Scene, board: Path) -> None:
     board.rename(scene.folder / "elsewhere")
     board.symlink_to(scene.folder / "elsewhere")
     assert list(problems(scene).values()) == ["not the folder of a board"]
+
+
+def test_two_systems_that_answer_nothing_copy_nothing(scene: Scene) -> None:
+    silent = [{**q, "status": "empty", "answers": []} for q in (Q5, Q6)]
+    scene.add(scene.bundle(*silent, name="one", system="one"))
+    scene.add(scene.bundle(*silent, name="two", system="two"))
+    assert problems(scene) == {}
 
 
 def test_two_entries_with_the_same_answers(scene: Scene, board: Path) -> None:
