@@ -36,8 +36,9 @@ class GraphRagConfig(Settings):
     )
     # reports
     reports: Literal["model", "extractive"] = Field(
-        default="model",
-        description="Who writes the reports: the run's model, one call each, or a rule (as without a model).",
+        default="extractive",
+        description="Who writes the reports: the run's model, one call for each of some ten thousands (paper), or a "
+        "rule (ours, so that nobody pays for them unasked).",
     )
     report_input: int = Field(default=8_000, ge=200, description="Most tokens a report is made from. Code.")
     report_words: int = Field(default=2_000, ge=50, description="Longest report asked for, in words. Code.")

@@ -61,6 +61,7 @@ class GraphRag(System):
             "use_lcc=false: the code keeps the largest component alone, the rest would be out of reach",
             "response_type=list: a set of answers is scored, not paragraphs",
             "retriever=bm25: without a model; dense compares vectors as the code does",
+            "reports=extractive: a rule writes the reports; with `model` there is a call for each before any question",
         ),
     )
 

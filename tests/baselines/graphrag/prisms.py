@@ -28,7 +28,7 @@ TRIANGLES = [("1", "2"), ("2", "3"), ("1", "3"), ("4", "5"), ("5", "6"), ("4", "
 CORNERS = [("1", "4"), ("2", "5"), ("3", "6")]
 PRISMS = [(f"{p}{one}", "r1", f"{p}{other}") for p in "ab" for one, other in TRIANGLES + CORNERS]
 TRIPLES = [*PRISMS, ("a1", "r2", "b1"), ("x", "r1", "y")]
-SMALL = GraphRagConfig(max_cluster_size=4)
+SMALL = GraphRagConfig(max_cluster_size=4, reports="model")
 
 
 def prisms(folder: Path, labels: Mapping[str, str] | None = None) -> MemoryGraph:
