@@ -26,16 +26,17 @@ def relevance(question: str, texts: Sequence[str]) -> tuple[float, ...]:
     """Cosine of character 1- and 2-grams, each weighted by how few of the texts hold it (ln(1 + n / df)).
 
     A gram that every text holds says nothing of which is meant, so it counts least; texts that share no gram with
-    the question get 0.
+    the question get 0.  Sums are exact, since sets have another order in every process and ties are decided by less
+    than a last digit.
     """
     grams = [_grams(comparison_key(text)) for text in texts]
     held = Counter(gram for found in grams for gram in found)
     weight = {gram: math.log(1 + len(texts) / times) for gram, times in held.items()}
     asked = _grams(comparison_key(question))
-    length = math.sqrt(sum(weight[gram] ** 2 for gram in asked if gram in weight))
+    length = math.sqrt(math.fsum(weight[gram] ** 2 for gram in asked if gram in weight))
     return tuple(
-        sum(weight[gram] ** 2 for gram in found & asked)
-        / (length * math.sqrt(sum(weight[g] ** 2 for g in found)))
+        math.fsum(weight[gram] ** 2 for gram in found & asked)
+        / (length * math.sqrt(math.fsum(weight[g] ** 2 for g in found)))
         if found & asked
         else 0.0
         for found in grams

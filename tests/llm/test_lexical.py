@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -164,6 +167,25 @@ def test_relevance_is_a_cosine_of_shared_grams(question: str, texts: list[str]) 
         assert (score > 0) == bool(set(text) & set(question))
         if text and text == question:
             assert math.isclose(score, 1)
+
+
+def test_relevance_is_the_same_to_the_last_digit_in_every_process() -> None:
+    """Ties are decided by less, and sets of characters have another order in every process."""
+    script = """
+from clwqa_bench.llm.rules import relevance
+texts = [chr(0x4E00 + 37 * n % 997) + "之乎者也"[n % 4] + chr(0x4E00 + 11 * n % 83) * 2 for n in range(200)]
+print(relevance("".join(texts[::9]), texts))
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1
 
 
 def test_it_costs_nothing_and_says_what_it_is(llm: LLM) -> None:
