@@ -177,8 +177,9 @@ def gold_order(case: Case) -> Iterator[Finding]:
 
 
 def duplicate(case: Case) -> Iterator[Finding]:
-    """The answers of another entry; who answers nothing copies nothing."""
-    for entry, other in case.others.items() if case.given else ():
+    """The answers of another entry; where none is right nobody copied: models fall silent, or repeat an example."""
+    matches = case.grid.matches(HEADLINE)
+    for entry, other in case.others.items() if matches.right.any() else ():
         if other.digest == case.marks.digest:
             yield Finding(
                 probe=DUPLICATE,
@@ -186,7 +187,6 @@ def duplicate(case: Case) -> Iterator[Finding]:
                 what=f"every answer is that of {entry}, which is on the board",
                 fix="hand in another run; ask the maintainers if only the form was wrong",
             )
-    matches = case.grid.matches(HEADLINE)
     wrong = (case.marks.marks > 0) & (matches.right == 0)
     if (n := int(wrong.sum())) < ENOUGH:
         return

@@ -171,6 +171,12 @@ def test_the_same_answers_under_another_name() -> None:
     assert "first@1" in copy.what
 
 
+def test_where_nothing_is_right_nobody_copied() -> None:
+    fools = [said(q.id, "答案") for q in MANY]
+    first = case(MANY, fools)
+    assert found(case(MANY, fools, others={"first@1": first.marks})) == []
+
+
 def test_wrong_answers_in_common_are_a_remark() -> None:
     first = case(MANY, answers_to_most(110)).marks
     nearly = [*answers_to_most(109)]

@@ -49,7 +49,9 @@ def test_every_experiment_is_shown(script: ModuleType) -> None:
 
 
 def test_all_tables_of_the_page_are_of_one_dataset(script: ModuleType) -> None:
-    tables = [table for name in ("lexical", "scorer", "local", "check") for table in script.read(name)]
+    tables = [
+        table for name in ("lexical", "scorer", "local", "switches", "check") for table in script.read(name)
+    ]
     assert len({(table.dataset.content, table.dataset.graph, table.suite) for table in tables}) == 1
 
 
@@ -58,8 +60,10 @@ def test_tables_on_other_questions_than_the_rest_are_refused(script: ModuleType,
     script.refuse_mixed([main, hops], tmp_path)
     with pytest.raises(BuildError, match="different samples"):
         script.refuse_mixed([main, hops.model_copy(update={"sample": 200})], tmp_path)
+    some = [main, hops.model_copy(update={"left_out": {"CoT": NOT_ASKED}})]
     with pytest.raises(BuildError, match="'hops' has only some of its rows"):
-        script.refuse_mixed([main, hops.model_copy(update={"left_out": {"CoT": NOT_ASKED}})], tmp_path)
+        script.refuse_mixed(some, tmp_path)
+    script.refuse_mixed(some, tmp_path, whole=False)
 
 
 def test_a_block_that_nobody_makes_is_named(script: ModuleType) -> None:
