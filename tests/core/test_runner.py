@@ -24,7 +24,7 @@ from clwqa_bench import asking, run_folder, runner
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.predictions import PredictedAnswer, Prediction, TraceEvent
-from clwqa_bench.records import QuestionView, TripleRef
+from clwqa_bench.records import QuestionView
 from clwqa_bench.registry import PluginError
 from clwqa_bench.runner import Pace, Summary, run
 from clwqa_bench.runs import gold_of, read_run, sampled
@@ -152,28 +152,6 @@ def test_a_sample_is_scored_on_the_questions_it_was_asked(dataset: Dataset, tmp_
     grid = read_run(tmp_path / "few").on(gold_of(dataset, "test"))
     assert len(grid) == 3
     assert grid.outcomes.count("missing") == 0
-
-
-def test_a_long_trace_keeps_its_head_and_what_lies_on_a_gold_path(dataset: Dataset) -> None:
-    gold = asking.SplitGold(dataset, "test")
-    strangers = tuple(f"word:{n}" for n in range(1_000))
-    triples = tuple(TripleRef(head=name, relation="seeAlso", tail="word:0") for name in strangers)
-    evidence = gold.by_id["t00"].evidence
-    about = TripleRef(
-        head="word:0", relation="seeAlso", tail="book:史记"
-    )  # the answer, reached some other way
-    event = TraceEvent(
-        stage="retrieve",
-        entities=(*strangers, "book:史记"),
-        triples=(*triples, *evidence, about),
-        dropped=strangers,
-    )
-    short = asking.shortened(event, lambda: asking.on_gold(gold.by_id["t00"]))
-    assert short.entities == (*strangers[:200], "book:史记")
-    assert short.triples == (*triples[:200], *evidence, about)
-    assert short.dropped == strangers[:200]
-    assert short.total == 1_001 + len(evidence)
-    assert asking.shortened(event, dict, head=0).triples == ()
 
 
 # --- what systems do ----------------------------------------------------------------------------------------
