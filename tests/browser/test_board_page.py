@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
@@ -18,7 +17,7 @@ from clwqa_bench.report.names import percent
 from clwqa_bench.stats import Flips, Resamples, Sample, mcnemar, paired_difference
 from clwqa_leaderboard.entry import Entry, columns
 from clwqa_leaderboard.site.folder import Opened, write_site
-from tests.browser.test_report_page import FLAGS, PHONE, Page, program
+from tests.browser.browser import PHONE, Page, started
 from tests.leaderboard.site.made_up import MadeUp, many
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -52,14 +51,8 @@ class Board(Page):
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "--window-size=1280,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
-    yield driver
-    driver.quit()
+    with started(tmp_path_factory.mktemp("profile"), window=(1280, 900)) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from clwqa_bench.report.items import Selection
+from tests.browser.browser import PHONE, Page, started
 from tests.core.report_example import ATTACK, SIZE, page, run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=en-US",
-)  # fmt: skip
-PHONE = {"width": 375, "height": 740, "deviceScaleFactor": 2, "mobile": True}
 
-
-def program(*names: str) -> str:
-    """The path of the first program that is installed."""
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        pytest.fail(
-            f"{names[0]} is missing: apt-get install chromium chromium-driver, or leave out -m browser"
-        )
-    return found
-
-
-class Page:
-    """A page under the hand of a reader."""
-
-    def __init__(self, driver: webdriver.Chrome) -> None:
-        self.driver = driver
-
-    def one(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def js(self, expression: str) -> object:
-        return self.driver.execute_script(f"return {expression}")
+class Report(Page):
+    """The report of a run under the hand of a reader."""
 
     def rows(self) -> list[str]:
         return [row.text for row in self.all("#list li")]
@@ -57,32 +26,16 @@ class Page:
     def found(self) -> str:
         return self.one("#found").text
 
-    def search(self, text: str) -> None:
-        self.one("#text").clear()
-        self.one("#text").send_keys(text)
-
-    def until(self, condition: str) -> None:
-        WebDriverWait(self.driver, 10).until(lambda driver: driver.execute_script(f"return {condition}"))
-
     def close_detail(self) -> None:
         """By keyboard; the page's address forgets the question a moment after it is gone."""
         self.one("#detail").send_keys(Keys.ESCAPE)
         self.until("!document.querySelector('#detail').open && location.hash === ''")
 
-    def complaints(self) -> list[str]:
-        return [entry["message"] for entry in self.driver.get_log("browser")]
-
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "--window-size=1200,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
-    yield driver
-    driver.quit()
+    with started(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -102,16 +55,16 @@ def forgetful(chromium: webdriver.Chrome) -> Iterator[None]:
 
 
 @pytest.fixture
-def shown(chromium: webdriver.Chrome, files: Path) -> Iterator[Page]:
+def shown(chromium: webdriver.Chrome, files: Path) -> Iterator[Report]:
     """The page of one run, fresh; whatever the console complains of fails the test."""
     chromium.get("about:blank")
     chromium.get((files / "one.html").as_uri())
-    shown = Page(chromium)
+    shown = Report(chromium)
     yield shown
     assert shown.complaints() == []
 
 
-def test_fifty_questions_at_a_time(shown: Page) -> None:
+def test_fifty_questions_at_a_time(shown: Report) -> None:
     assert len(shown.rows()) == 50
     assert shown.found().startswith(f"{SIZE} of {SIZE} questions")
     shown.one("#next").click()
@@ -121,7 +74,7 @@ def test_fifty_questions_at_a_time(shown: Page) -> None:
     assert not shown.one("#next").is_enabled()
 
 
-def test_a_status_and_a_verdict_filter(shown: Page) -> None:
+def test_a_status_and_a_verdict_filter(shown: Report) -> None:
     shown.one('[data-status="timeout"]').click()
     assert shown.found().startswith(f"{SIZE // 6} of")
     assert Select(shown.one("#status")).first_selected_option.text == "timeout"
@@ -132,12 +85,12 @@ def test_a_status_and_a_verdict_filter(shown: Page) -> None:
     assert shown.one('[data-verdict="1"]').get_attribute("aria-pressed") == "true"
 
 
-def test_a_stratum_of_a_table_filters(shown: Page) -> None:
+def test_a_stratum_of_a_table_filters(shown: Report) -> None:
     shown.one('[data-stratum="hops=1"]').click()
     assert shown.found().startswith(f"{SIZE // 3} of")
 
 
-def test_search_in_chinese_in_questions_answers_and_ids(shown: Page) -> None:
+def test_search_in_chinese_in_questions_answers_and_ids(shown: Report) -> None:
     shown.search("四面楚歌")
     assert shown.found().startswith(f"{SIZE // 4} of")
     shown.search("论语")  # said by the system, in no question
@@ -148,7 +101,7 @@ def test_search_in_chinese_in_questions_answers_and_ids(shown: Page) -> None:
     assert shown.found().startswith(f"{SIZE // 6} of")  # the attack has quotation marks, nothing else has
 
 
-def test_the_detail_of_a_question(shown: Page) -> None:
+def test_the_detail_of_a_question(shown: Report) -> None:
     shown.one("#list li:nth-child(2) a").click()
     detail = shown.one("#detail")
     assert detail.is_displayed()
@@ -167,13 +120,13 @@ def test_the_detail_of_a_question(shown: Page) -> None:
     assert shown.js("location.hash") == ""
 
 
-def test_an_address_with_an_id_opens_the_question(shown: Page) -> None:
+def test_an_address_with_an_id_opens_the_question(shown: Report) -> None:
     shown.driver.execute_script("location.hash = '#q004'")
     shown.until("document.querySelector('#detail').open")
     assert "no reply after 60 s" in shown.one("#detail").text
 
 
-def test_what_a_system_says_is_text(shown: Page) -> None:
+def test_what_a_system_says_is_text(shown: Report) -> None:
     shown.search("document.title")
     shown.one("#list a").click()
     assert ATTACK in shown.one("#detail").text
@@ -182,7 +135,7 @@ def test_what_a_system_says_is_text(shown: Page) -> None:
     assert shown.js("document.title") == "检索 demo · clwqa-tiny 1.0.0"
 
 
-def test_two_languages(shown: Page) -> None:
+def test_two_languages(shown: Report) -> None:
     shown.one("#list a").click()
     shown.close_detail()
     shown.one("#language").click()
@@ -202,7 +155,7 @@ def test_two_languages(shown: Page) -> None:
     assert "Headline" in shown.one("body").text
 
 
-def test_light_and_dark(shown: Page) -> None:
+def test_light_and_dark(shown: Report) -> None:
     before = shown.js("getComputedStyle(document.body).backgroundColor")
     shown.one("#theme").click()
     dark = shown.js("getComputedStyle(document.body).backgroundColor")
@@ -213,7 +166,7 @@ def test_light_and_dark(shown: Page) -> None:
     assert shown.js("getComputedStyle(document.body).backgroundColor") == before
 
 
-def test_a_keyboard_is_enough(shown: Page) -> None:
+def test_a_keyboard_is_enough(shown: Report) -> None:
     shown.driver.execute_script("document.querySelector('#text').focus()")
     shown.driver.switch_to.active_element.send_keys("q011")
     for _ in range(20):
@@ -231,7 +184,7 @@ def test_a_keyboard_is_enough(shown: Page) -> None:
     assert shown.js("document.activeElement.tagName") == "A"
 
 
-def test_nothing_is_wider_than_a_phone(shown: Page) -> None:
+def test_nothing_is_wider_than_a_phone(shown: Report) -> None:
     shown.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     try:
         assert shown.js("document.documentElement.scrollWidth <= innerWidth")
@@ -243,7 +196,7 @@ def test_nothing_is_wider_than_a_phone(shown: Page) -> None:
         shown.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_copying_a_table(shown: Page) -> None:
+def test_copying_a_table(shown: Report) -> None:
     origin = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
     shown.driver.execute_cdp_cmd("Browser.grantPermissions", origin)
     shown.driver.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true })")
@@ -255,7 +208,7 @@ def test_copying_a_table(shown: Page) -> None:
 
 def test_several_runs_are_tabs(chromium: webdriver.Chrome, files: Path) -> None:
     chromium.get((files / "two.html").as_uri())
-    shown = Page(chromium)
+    shown = Report(chromium)
     assert "holds a part" in shown.one(".limited").text
     assert [section.is_displayed() for section in shown.all("[data-run]")] == [True, False]
     shown.one('[data-tab="1"]').click()

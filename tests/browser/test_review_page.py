@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -17,7 +16,7 @@ from clwqa_builders.pairs.rubric import load_rubric
 from clwqa_builders.review import incoming, page, results, sheets
 from clwqa_builders.review.folder import SHEETS, Review
 from tests import tiny_dataset
-from tests.browser.test_report_page import FLAGS, PHONE, Page, program
+from tests.browser.browser import PHONE, Page, started
 from tests.builders.review_folder import lines, made
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -25,22 +24,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ATTACK = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 
 
-@pytest.fixture(scope="module")
-def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("downloads")
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory, downloads: Path) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "chromium-browser", "google-chrome")
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "--window-size=1100,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    driver = webdriver.Chrome(options=options, service=Service(program("chromedriver")))
-    yield driver
-    driver.quit()
+@pytest.fixture
+def chromium(tmp_path: Path) -> Iterator[webdriver.Chrome]:
+    """Each reader has a browser of its own: what a page keeps is part of what is tested."""
+    with started(tmp_path, window=(1100, 1000)) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +59,6 @@ class Reader(Page):
 
     def message(self) -> str:
         return self.one("#message").text
-
-
-@pytest.fixture(autouse=True)
-def forgetful(chromium: webdriver.Chrome) -> Iterator[None]:
-    """No test finds what another one left in the browser."""
-    yield
-    chromium.execute_script("localStorage.clear()")
 
 
 @pytest.fixture
@@ -140,14 +121,23 @@ def test_two_windows_do_not_undo_each_other(shown: Reader) -> None:
         shown.driver.switch_to.window(first)
 
 
-def test_the_file_it_saves_is_what_import_reads(shown: Reader, review: Review, downloads: Path) -> None:
+def test_a_page_kept_frozen_catches_up(shown: Reader) -> None:
+    """A page that the browser kept for the way back is told of no change; it looks when it is shown again."""
+    shown.press("1")
+    ruling = '{"verdicts": {"validity": "fail"}, "comment": ""}'
+    shown.driver.execute_script("localStorage.setItem(entry(data.items[1].id), arguments[0])", ruling)
+    shown.driver.execute_script("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    shown.until("Object.keys(rulings).length === 2")
+
+
+def test_the_file_it_saves_is_what_import_reads(shown: Reader, review: Review, tmp_path: Path) -> None:
     shown.one("#save").click()
     assert "nothing to save" in shown.message()
     first = str(shown.js("data.items[0].id"))
     shown.press("1", "1", "2", "3", "c")
     shown.press("引文有脱字", Keys.ESCAPE)
     shown.one("#save").click()
-    saved = downloads / f"甲-{review.plan.id}.jsonl"
+    saved = tmp_path / "downloads" / f"甲-{review.plan.id}.jsonl"
     WebDriverWait(shown.driver, 20).until(lambda _: saved.exists())
     rulings, empty = incoming.read([saved], review)
     assert empty == 0
@@ -158,7 +148,7 @@ def test_the_file_it_saves_is_what_import_reads(shown: Reader, review: Review, d
     assert results.Findings.of(review).given(first, "validity") == {"甲": "fail"}
     shown.driver.execute_script("localStorage.clear()")
     shown.driver.refresh()
-    assert shown.pressed() == []
+    shown.until("Object.keys(rulings).length === 0")
     shown.one("#load").send_keys(str(saved))  # on another machine: the file brings the state back
     shown.until("document.querySelector('#message').textContent.startsWith('Verdicts loaded')")
     assert shown.pressed() == ["pass", "pass", "minor", "fail"]

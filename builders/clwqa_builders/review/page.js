@@ -259,11 +259,13 @@ find("#open").addEventListener("click", goOpen);
 find("#number").addEventListener("change", (event) => go(Number(event.target.value) - 1));
 find("#comment").addEventListener("input", (event) => remark(event.target.value));
 
-addEventListener("storage", (event) => {
-  if (!event.key?.startsWith(STORE)) return;
+function catchUp() {
   restore();
   show();
-});
+}
+
+addEventListener("storage", ({ key }) => key?.startsWith(STORE) && catchUp());
+addEventListener("pageshow", ({ persisted }) => persisted && catchUp()); // a page kept frozen was told of nothing
 
 restore();
 makeCriteria();
