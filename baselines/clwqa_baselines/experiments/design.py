@@ -31,7 +31,7 @@ class Variant:
     """One row: a system with settings and stages taken from the gold, asked of every language model.
 
     A value such as "{scorer}" is a blank that the command line fills; without it the row is left out.
-    `series` and `x` place the row in a plot of curves.
+    `series` and `x` place the row in a plot of curves.  In a table by parts, one that is `whole` has a single row.
     """
 
     label: str
@@ -40,6 +40,7 @@ class Variant:
     oracle: tuple[str, ...] = ()
     series: str = ""
     x: float | None = None
+    whole: bool = False
 
     def lacks(self, given: Iterable[str]) -> list[str]:
         """Names of the blanks that nothing is given for."""

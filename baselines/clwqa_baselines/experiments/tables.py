@@ -125,8 +125,9 @@ def tabulate(plan: Plan, figures: Mapping[Path, Measured | None], ref: DatasetRe
 
 
 def _rows(experiment: Experiment, planned: Planned, found: Measured) -> Iterator[Row]:
-    """One row, or with `parts` one for each."""
-    for label, part in (experiment.parts or {"": ""}).items():
+    """One row, or with `parts` one for each unless the variant is told of as a whole."""
+    parts = {"": "whole"} if planned.variant.whole else experiment.parts
+    for label, part in (parts or {"": ""}).items():
         yield Row(
             label=f"{planned.variant.label}: {label}" if label else planned.variant.label,
             backbone=planned.manifest.backbone,
