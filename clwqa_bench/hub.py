@@ -22,10 +22,21 @@ if TYPE_CHECKING:
 EXTRA = "pip install 'clwqa-bench[hub]'"
 LOG_IN = "log in with `hf auth login`, or set HF_TOKEN to a token that may write"
 QUERY = re.compile(r"\?\S+")
+REPO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 
 
 class HubError(ClwqaError):
     """What the Hub refuses, or a Hub that cannot be reached."""
+
+
+def refuse_name(repo: str) -> None:
+    """Raise HubError unless a repository may be called that: ORG/NAME of letters, digits and . _ -."""
+    if not REPO.fullmatch(repo) or ".." in repo or "--" in repo or repo.endswith(".git"):
+        raise HubError(
+            f"{repo!r} cannot be the name of a repository",
+            fix="write ORG/NAME with letters, digits and single . _ - between them",
+            field="--repo",
+        )
 
 
 def connect() -> HfApi:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clwqa_bench.hub import asking, connect
+from clwqa_bench.hub import asking, connect, refuse_name
 from clwqa_leaderboard.board import BUNDLE, board_key
 from clwqa_leaderboard.submission import Submission
 
@@ -22,7 +22,11 @@ class PullRequest:
 
 
 def proposal(submission: Submission, repo: str) -> PullRequest:
-    """The pull request that hands a bundle in: one file, at the place of its entry."""
+    """The pull request that hands a bundle in: one file, at the place of its entry.
+
+    Raises HubError for a name that no repository has.
+    """
+    refuse_name(repo)
     form, digest = submission.disclosure, submission.bundle.digest
     return PullRequest(
         repo=repo,

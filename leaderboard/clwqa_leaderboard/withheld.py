@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -28,15 +29,27 @@ from clwqa_bench.digests import file_sha256
 from clwqa_bench.grid import Gold
 from clwqa_bench.records import Question, Record, Split
 from clwqa_bench.runs import gold_of
+from clwqa_bench.withholding import KEPT, may_hold, public_id
 from clwqa_leaderboard.errors import SubmissionError
 
 MARK = "withheld"  # in the public manifest's config, where `Dataset.withholds` looks
-KEPT = ("id", "question", "split")  # columns of a question without gold
-UNSAFE = ("croissant.json", "supply.json")  # list digests of the gold's files, or what they were drawn from
+NO_SEED = -1  # a manifest must name a number
 NOTE = """
 > **The gold of the {split} split is withheld.** Its {count:,} questions are here without answers, anchors, paths or
 > categories. The commitment to the gold is {commitment} (HMAC-SHA256 with a secret salt).
 """
+CORRECTIONS = (
+    (
+        r'\.questions\("{split}"\):\n    print\(.*\)',
+        '.view("{split}"):\n    print(question.id, question.text)',
+    ),
+    (r"(with a JSONL mirror of the same rows)", r"\1 (the {split} split has none)"),
+    (r"(`croissant\.json`)", r"\1 (made when this is published)"),
+    (r"\(sources, seed, sha256", "(sources, sha256"),
+    (r" \(`templates\.toml`\)", ""),
+    (r" \(`review/\w+\.json` lists them\)", ""),
+)
+"""What a card says of the complete dataset, and what holds for a folder without the gold of a split."""
 
 
 class GoldHeader(Record):
@@ -64,8 +77,8 @@ def withhold(dataset: Dataset, public: Path, gold: Path, split: Split = "test", 
 
     Its questions get ids, and the answers in the gold file an order, that nothing but the salt explains: ids tell
     nothing of how a question was made, and a copy of the gold is known by its order.
-    Raises SubmissionError if something is there already or scoring pairs tell the gold, DatasetError if the dataset is
-    damaged.
+    Raises SubmissionError if something is there already, gold is withheld already or scoring pairs tell the gold,
+    DatasetError if the dataset is damaged.
     """
     for path in (public, gold):
         if path.exists():
@@ -74,6 +87,7 @@ def withhold(dataset: Dataset, public: Path, gold: Path, split: Split = "test", 
         raise SubmissionError("the gold would lie in the public folder", fix="keep it elsewhere", file=gold)
     salt = salt or secrets.token_hex(32)
     dataset = Dataset.open(dataset.root)  # every file is checked: what is committed to cannot be mended
+    _refuse_second(dataset)
     _refuse_pairs(dataset, split)
     header = GoldHeader(split=split, content=dataset.manifest.content.get("qa", ""), salt=salt)
     lines = _gold_lines(dataset, split, salt)
@@ -118,6 +132,14 @@ def board_gold(dataset: Dataset, split: Split, gold: Path | None = None) -> Gold
         manifest = dataset.manifest.model_copy(update={"files": {name: entry}})
         complete = gold_of(Dataset(Path(folder), manifest), split, graph=False)
     return replace(complete, graph=dataset.kg(verify=True))
+
+
+def _refuse_second(dataset: Dataset) -> None:
+    """Raises SubmissionError if gold is withheld already: a manifest commits to the gold of one split."""
+    if MARK in dataset.manifest.config:
+        raise SubmissionError(
+            "gold of this dataset is withheld already", fix="name the complete dataset", file=dataset.root
+        )
 
 
 def _refuse_pairs(dataset: Dataset, split: Split) -> None:
@@ -166,7 +188,7 @@ def _mac(salt: str, *parts: str) -> bytes:
 
 def _public_id(salt: str, split: Split, id: str) -> str:
     """The id that a question is published under: its own may be a hash of what it was made from, gold included."""
-    return f"{split}-{_mac(salt, 'id', id).hex()[:16]}"
+    return public_id(split, _mac(salt, "id", id).hex()[:16])
 
 
 def _gold_lines(dataset: Dataset, split: Split, salt: str) -> list[bytes]:
@@ -187,9 +209,9 @@ def _gold_lines(dataset: Dataset, split: Split, salt: str) -> list[bytes]:
 
 
 def _copy(dataset: Dataset, made: Path, split: Split, salt: str) -> None:
-    """The listed files, without those that hold gold; the split's questions keep `KEPT` and have blanks elsewhere."""
+    """The listed files that may hold no gold; the split's questions keep `KEPT` and have blanks elsewhere."""
     for name in dataset.manifest.files:
-        if name in UNSAFE or name == f"qa/{split}.jsonl":
+        if not may_hold(name, split):
             continue
         (made / name).parent.mkdir(parents=True, exist_ok=True)
         if name == f"qa/{split}.parquet":
@@ -226,7 +248,9 @@ def _describe(manifest: Manifest, made: Path, split: Split, count: int, commitme
     """The card says what is withheld; the manifest commits to it, and tells neither seed nor digests of the gold."""
     card = made / "README.md"
     if card.exists():
-        text = card.read_text(encoding="utf-8")
+        text = _corrected(card.read_text(encoding="utf-8"), split)
+        if digest := manifest.content.get("qa"):  # a card made for the Hub has it
+            text = text.replace(digest, commitment)
         place = text.find("\n---\n", 4) + 5 if text.startswith("---\n") else 0
         note = NOTE.format(split=split, count=count, commitment=commitment)
         card.write_text(text[:place] + note + text[place:], encoding="utf-8")
@@ -237,10 +261,15 @@ def _describe(manifest: Manifest, made: Path, split: Split, count: int, commitme
     }
     public = manifest.model_copy(
         update={
-            "seed": 0,
+            "seed": NO_SEED,
             "config": {
                 **manifest.config,
-                MARK: {"split": split, "questions": count, "commitment": "HMAC-SHA256"},
+                MARK: {
+                    "split": split,
+                    "questions": count,
+                    "commitment": "HMAC-SHA256",
+                    "seed": "withheld",
+                },
             },
             "content": {**manifest.content, "qa": commitment},
             "files": files,
@@ -248,3 +277,10 @@ def _describe(manifest: Manifest, made: Path, split: Split, count: int, commitme
     )
     listed = orjson.dumps(public.model_dump(mode="json"), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
     (made / "manifest.json").write_bytes(listed + b"\n")
+
+
+def _corrected(card: str, split: Split) -> str:
+    """The card without what does not hold for the public folder."""
+    for said, holds in CORRECTIONS:
+        card = re.sub(said.replace("{split}", split), holds.replace("{split}", split), card)
+    return card

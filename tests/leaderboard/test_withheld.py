@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +16,8 @@ import pytest
 from clwqa_baselines.trivial.kg_lookup import KgLookup
 from clwqa_bench import runner
 from clwqa_bench.asking import TRACE_HEAD
-from clwqa_bench.dataset import Dataset
+from clwqa_bench.dataset import Dataset, FileEntry
+from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
@@ -65,7 +68,24 @@ def test_the_public_folder_holds_the_questions_and_none_of_the_gold(scene: Scene
         scene.dataset.manifest.files["qa/test.jsonl"].sha256,
     ):
         assert not any(secret.encode() in text for text in texts)
-    assert public.manifest.seed == 0
+    assert public.manifest.seed == -1  # a number has to be there, and this one is no build's
+    assert public.manifest.config["withheld"]["seed"] == "withheld"
+
+
+@pytest.mark.parametrize(
+    "name", ["templates.toml", "review/questions.json", "notes.txt", "qa/test-gold.jsonl"]
+)
+def test_only_files_that_are_known_to_tell_no_gold_are_copied(scene: Scene, name: str) -> None:
+    root = scene.dataset.root
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("“四面楚歌”见于哪部书？ 史记", encoding="utf-8")
+    entry = FileEntry(sha256=file_sha256(root / name), bytes=(root / name).stat().st_size)
+    manifest = scene.dataset.manifest
+    listed = manifest.model_copy(update={"files": {**manifest.files, name: entry}})
+    (root / "manifest.json").write_text(listed.model_dump_json(), encoding="utf-8")
+    made = withhold(Dataset.open(root), scene.folder / "public", scene.folder / "gold.jsonl")
+    assert name not in {*files(made.public)}
+    assert name not in Dataset.open(made.public).manifest.files
 
 
 def test_gold_that_scoring_pairs_tell_cannot_be_withheld(scene: Scene) -> None:
@@ -74,6 +94,12 @@ def test_gold_that_scoring_pairs_tell_cannot_be_withheld(scene: Scene) -> None:
         withhold(scene.dataset, public, gold, "train")
     assert not public.exists()
     assert not gold.exists()
+
+
+def test_gold_is_withheld_once(scene: Scene, public: Dataset) -> None:
+    with pytest.raises(SubmissionError, match="withheld already"):
+        withhold(public, scene.folder / "p2", scene.folder / "g2.jsonl", "validation")
+    assert not (scene.folder / "p2").exists()
 
 
 def test_all_splits_still_load_as_one_table(public: Dataset) -> None:
@@ -90,6 +116,44 @@ def test_the_card_says_what_is_missing(public: Dataset) -> None:
     assert card.startswith("---\n")
     assert "gold of the test split is withheld" in card
     assert public.manifest.content["qa"] in card
+    assert "with a JSONL mirror of the same rows (the test split has none)" in card
+    assert "`manifest.json` (sources, sha256 of every file" in card
+
+
+def test_the_example_of_the_card_runs_as_it_stands(
+    public: Dataset, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("datasets")
+    pytest.importorskip("pandas")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(public.root)
+    card = Path("README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(example.replace("path/to/this/folder", str(public.root)), found)
+    views = list(public.view("test"))
+    assert capsys.readouterr().out.splitlines() == [f"{view.id} {view.text}" for view in views]
+    assert {split: len(rows) for split, rows in found["qa"].items()} == {
+        "train": 4,
+        "validation": 1,
+        "test": 2,
+    }
+    assert list(found["test"]["id"]) == [view.id for view in views]
+
+
+def test_a_card_tells_no_digest_of_the_complete_dataset_nor_of_files_left_out(scene: Scene) -> None:
+    root, complete = scene.dataset.root, scene.dataset.manifest
+    card = root / "README.md"
+    said = f"| qa | `{complete.content['qa']}` |\n1 items failed (`review/questions.json` lists them).\n"
+    card.write_text(
+        card.read_text(encoding="utf-8") + said + "templates (`templates.toml`);", encoding="utf-8"
+    )
+    entry = FileEntry(sha256=file_sha256(card), bytes=card.stat().st_size)
+    listed = complete.model_copy(update={"files": {**complete.files, "README.md": entry}})
+    (root / "manifest.json").write_text(listed.model_dump_json(), encoding="utf-8")
+    made = withhold(Dataset.open(root), scene.folder / "public", scene.folder / "gold.jsonl")
+    text = (made.public / "README.md").read_text(encoding="utf-8")
+    assert text.endswith(f"| qa | `{made.commitment}` |\n1 items failed.\ntemplates;")
 
 
 def test_the_gold_file_is_for_its_owner_only(made: Withheld) -> None:

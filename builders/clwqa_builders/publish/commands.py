@@ -13,6 +13,7 @@ from rich.text import Text
 from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
 from clwqa_bench.console import emit, progress, say
 from clwqa_bench.dataset import SourceNote, read_manifest
+from clwqa_bench.hub import refuse_name
 from clwqa_builders.publish.errors import PublishError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def publish(
     Example: clwqa-bench publish --repo ORG/NAME --dry-run
     """
     from clwqa_builders.publish.hub import Hub
-    from clwqa_builders.publish.parcel import packed, refuse_name
+    from clwqa_builders.publish.parcel import packed
     from clwqa_builders.publish.terms import terms
 
     if out is not None and not dry_run:

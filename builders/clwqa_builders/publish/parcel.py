@@ -10,19 +10,19 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import orjson
-import pyarrow.parquet as pq
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import TypeAdapter
 
 from clwqa_bench.dataset import Dataset, FileEntry, Manifest
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import DatasetError
-from clwqa_bench.records import SPLITS, Split
+from clwqa_bench.hub import refuse_name
 from clwqa_builders.output import croissant
 from clwqa_builders.output.manifest import MANIFEST, Release, write_manifest
 from clwqa_builders.output.statistics import Statistics
 from clwqa_builders.output.writers import json_bytes
 from clwqa_builders.publish.errors import PublishError
+from clwqa_builders.publish.gold import refuse_gold, withheld
 from clwqa_builders.publish.rows import stored_content
 from clwqa_builders.stages import publish as put_in_place
 from clwqa_builders.stages import tree
@@ -33,7 +33,6 @@ BEGIN, END = "<!-- hub -->", "<!-- /hub -->"
 SECTION = re.compile(f"{BEGIN}\n.*?{END}\n\n", re.DOTALL)
 BEFORE = "## Files\n"
 CONFIG = re.compile(r"^- config_name: (\S+)$", re.MULTILINE)
-REPO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 REBUILD = "build the dataset again, or download it again; see also `clwqa-bench validate`"
 
 
@@ -76,31 +75,21 @@ class Parcel:
 def packed(root: Path, repo: str) -> Iterator[Parcel]:
     """The parcel of a dataset folder; what is not in that folder as it is lies in a temporary one.
 
-    Same folder and name, same bytes.  Raises PublishError for a name that cannot be one or a folder that must not be
-    published, DatasetError for a damaged one.
+    Same folder and name, same bytes.  Raises HubError for a name that cannot be one, PublishError for a folder that
+    must not be published, DatasetError for a damaged one.
     """
     refuse_name(repo)
     listed = Dataset.open(root, verify=False).manifest
     _refuse_strange_files(root, listed)
     dataset = Dataset.open(root)  # every file is verified
-    _refuse_gold(dataset)
+    refuse_gold(dataset, made_again={CROISSANT})
     content = _checked_content(dataset)
     with TemporaryDirectory(prefix="clwqa-publish-") as folder:
         made = Path(folder)
         _make(dataset, repo, made)
-        files = {name: root / name for name in dataset.manifest.files} | tree(made)
         manifest = Dataset.open(made, verify=False).manifest
+        files = {name: root / name for name in manifest.files} | tree(made)
         yield Parcel(repo, manifest, content, dict(sorted(files.items())))
-
-
-def refuse_name(repo: str) -> None:
-    """Raise PublishError unless a repository may be called that: ORG/NAME of letters, digits and . _ -."""
-    if not REPO.fullmatch(repo) or ".." in repo or "--" in repo or repo.endswith(".git"):
-        raise PublishError(
-            f"{repo!r} cannot be the name of a repository",
-            fix="write ORG/NAME with letters, digits and single . _ - between them",
-            field="--repo",
-        )
 
 
 def _refuse_strange_files(root: Path, manifest: Manifest) -> None:
@@ -116,31 +105,11 @@ def _refuse_strange_files(root: Path, manifest: Manifest) -> None:
             )
 
 
-def _refuse_gold(dataset: Dataset) -> None:
-    """A folder without the gold of a split must really be without it."""
-    split, listed = _withheld(dataset), dataset.manifest.files
-    if split is None:
-        return
-    path = dataset.root / "qa" / f"{split}.parquet"
-    told = [name for name in listed if name.startswith(f"qa/{split}.") and name != f"qa/{split}.parquet"]
-    answers = pq.read_table(path, columns=["answers"])["answers"] if not told else []
-    if told or any(len(answer) for answer in answers):
-        raise PublishError(
-            f"the gold of the {split} split is to be withheld and is in {told[0] if told else path.name}",
-            fix="make the public folder again with `clwqa-bench leaderboard withhold`",
-            file=dataset.root,
-        )
-
-
-def _withheld(dataset: Dataset) -> Split | None:
-    return next(filter(dataset.withholds, SPLITS), None)
-
-
 def _checked_content(dataset: Dataset) -> dict[str, str]:
     """Digests of the rows.  Raises DatasetError if they are not those of the manifest (but for withheld gold)."""
     found = stored_content(dataset.root)
-    withheld = {"qa"} if _withheld(dataset) else set()
-    for name in found.keys() - withheld:
+    committed = {"qa"} if withheld(dataset) else set()
+    for name in found.keys() - committed:
         if found[name] != dataset.manifest.content.get(name):
             raise DatasetError(
                 f"the rows have digest {found[name]}, the manifest says {dataset.manifest.content.get(name)}",
@@ -152,12 +121,14 @@ def _checked_content(dataset: Dataset) -> dict[str, str]:
 
 
 def _make(dataset: Dataset, repo: str, made: Path) -> None:
-    """Write what is made for the Hub: the card, Croissant where it is missing, and the manifest that lists them."""
+    """Write what is made for the Hub: the card, Croissant where it or gold is missing, the manifest that lists them."""
     listed = dict(dataset.manifest.files)
     if CARD not in listed:
         raise PublishError("the dataset has no card", fix=REBUILD, file=dataset.root / CARD)
     card = (dataset.root / CARD).read_text(encoding="utf-8")
     (made / CARD).write_text(with_section(card, dataset.manifest, repo), encoding="utf-8", newline="\n")
+    if withheld(dataset):
+        listed.pop(CROISSANT, None)  # it may be that of the complete dataset, with digests of the gold
     if CROISSANT not in listed and STATISTICS in listed:
         (made / CROISSANT).write_bytes(json_bytes(_croissant(dataset)))
     fresh = {

@@ -5,21 +5,24 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mlcroissant
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from clwqa_bench.dataset import Dataset, FileEntry, read_manifest
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import BuildError, DatasetError
+from clwqa_bench.hub import HubError, refuse_name
 from clwqa_builders.output.manifest import write_manifest
 from clwqa_builders.output.schema import CANARY, QUESTIONS
-from clwqa_builders.output.writers import write_parquet
+from clwqa_builders.output.writers import json_lines, write_parquet
 from clwqa_builders.publish.errors import PublishError
-from clwqa_builders.publish.parcel import packed, refuse_name
+from clwqa_builders.publish.parcel import packed
 from clwqa_builders.publish.terms import terms, told
 from clwqa_leaderboard.withheld import withhold
 
@@ -33,7 +36,8 @@ def relist(folder: Path, *names: str, **update: Any) -> None:
         name: FileEntry(sha256=file_sha256(folder / name), bytes=(folder / name).stat().st_size)
         for name in names
     }
-    write_manifest(manifest.model_copy(update={"files": {**manifest.files, **fresh}, **update}), folder)
+    files = {**update.pop("files", manifest.files), **fresh}
+    write_manifest(manifest.model_copy(update={"files": files, **update}), folder)
 
 
 def test_a_dry_run_writes_exactly_the_folder_that_is_sent(tiny: Path, tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_what_was_published_can_be_published_elsewhere(tiny: Path, tmp_path: Pat
      "org/" + "a" * 97, "org/tiny\n", "https://huggingface.co/org/tiny"],
 )  # fmt: skip
 def test_a_name_that_no_repository_can_have(name: str) -> None:
-    with pytest.raises(PublishError) as error:
+    with pytest.raises(HubError) as error:
         refuse_name(name)
     assert error.value.field == "--repo"
 
@@ -196,8 +200,169 @@ def test_a_folder_without_gold_is_published_the_same_way(tiny: Path, public: Pat
 def test_gold_that_is_to_be_withheld_and_is_there(name: str, tiny: Path, public: Path) -> None:
     shutil.copyfile(tiny / name, public / name)
     relist(public, name)
-    with pytest.raises(PublishError, match="gold of the test split"), packed(public, REPO):
+    with pytest.raises(PublishError, match="gold of the test split") as error, packed(public, REPO):
         pass
+    assert error.value.file == str(public / name)
+
+
+def put_back(column: str, tiny: Path, public: Path) -> None:
+    """One column of the complete dataset in the public folder again, with a manifest that knows it."""
+    complete = pq.read_table(tiny / "qa" / "test.parquet").to_pylist()
+    table = pq.read_table(public / "qa" / "test.parquet")
+    rows = table.to_pylist()
+    for row in rows[1:]:  # not in the first row
+        (gold,) = (q for q in complete if q["question"] == row["question"])
+        row[column] = gold[column] or ["unseen-template"]  # `views` is empty in this dataset
+    pq.write_table(table.from_pylist(rows, table.schema), public / "qa" / "test.parquet")
+    relist(public, "qa/test.parquet")
+
+
+@pytest.mark.parametrize("column", [name for name in QUESTIONS.names if name not in ("question", "split")])
+def test_every_column_of_a_question_without_gold_has_to_be_blank(
+    column: str, tiny: Path, public: Path
+) -> None:
+    put_back(column, tiny, public)
+    with pytest.raises(PublishError, match=r"row 2 \(.*\) tells some of it") as error, packed(public, REPO):
+        pass
+    assert (error.value.file, error.value.field) == (str(public / "qa" / "test.parquet"), column)
+
+
+def test_a_row_of_another_split_among_the_questions_without_gold(public: Path) -> None:
+    path = public / "qa" / "test.parquet"
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[1]["split"] = "train"
+    pq.write_table(table.from_pylist(rows, table.schema), path)
+    relist(public, "qa/test.parquet")
+    with pytest.raises(PublishError, match="row 2") as error, packed(public, REPO):
+        pass
+    assert error.value.field == "split"
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("qa/test.parquet", "the manifest lists no file of its questions"),
+        ("qa/train.parquet", "there is no train.parquet with the same rows"),
+    ],
+)
+def test_a_table_that_the_manifest_does_not_list(name: str, what: str, public: Path) -> None:
+    files = read_manifest(public).files
+    relist(public, files={listed: entry for listed, entry in files.items() if listed != name})
+    with pytest.raises(PublishError, match=what), packed(public, REPO):
+        pass
+
+
+def test_a_table_of_questions_without_their_texts(public: Path) -> None:
+    path = public / "qa" / "train.parquet"
+    pq.write_table(pq.read_table(path).drop_columns("question"), path)
+    relist(
+        public,
+        "qa/train.parquet",
+        files={n: e for n, e in read_manifest(public).files.items() if n != "qa/train.jsonl"},
+    )
+    with pytest.raises(PublishError, match="does not say what its rows are about"), packed(public, REPO):
+        pass
+
+
+def test_a_column_that_no_question_has(public: Path) -> None:
+    path = public / "qa" / "test.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("gold", pa.array(["史记"] * len(table))), path)
+    relist(public, "qa/test.parquet")
+    with pytest.raises(PublishError, match="the columns are not id, question, answers"), packed(public, REPO):
+        pass
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "supply.json",
+        "templates.toml",
+        "review/questions.json",
+        "qa/test.tsv",
+        "qa/gold/test.parquet",
+        "notes.md",
+    ],
+)
+def test_a_file_that_is_not_known_to_tell_no_gold(name: str, public: Path) -> None:
+    (public / name).parent.mkdir(exist_ok=True)
+    (public / name).write_text("史记", encoding="utf-8")
+    relist(public, name)
+    with pytest.raises(PublishError, match="this file may tell it") as error, packed(public, REPO):
+        pass
+    assert error.value.file == str(public / name)
+
+
+@pytest.mark.parametrize("name", ["qa/train.parquet", "scoring_pairs/validation.parquet"])
+def test_a_question_without_gold_that_stands_in_another_table_too(name: str, public: Path) -> None:
+    asked = pq.read_table(public / "qa" / "test.parquet")["question"][1].as_py()
+    table = pq.read_table(public / name)
+    rows = table.to_pylist()
+    rows[-1]["question"] = asked
+    pq.write_table(table.from_pylist(rows, table.schema), public / name)
+    jsonl = Path(name).with_suffix(".jsonl")
+    (public / jsonl).write_bytes(
+        b"".join(line + b"\n" for line in json_lines(table.from_pylist(rows), table.schema))
+    )
+    relist(public, name, jsonl.as_posix())
+    with (
+        pytest.raises(PublishError, match=f"row {len(rows)} is about one of its questions") as error,
+        packed(public, REPO),
+    ):
+        pass
+    assert (error.value.file, error.value.field) == (str(public / name), "question")
+
+
+@pytest.mark.parametrize("name", ["adjudication.tsv", "adjudicated.tsv"])
+def test_a_question_without_gold_that_stands_in_a_sheet_about_pairs(name: str, public: Path) -> None:
+    asked = pq.read_table(public / "qa" / "test.parquet")["question"][0].as_py()
+    (public / "scoring_pairs" / name).write_text(f"id\tquestion\np1\t{asked}\n", encoding="utf-8")
+    relist(public, f"scoring_pairs/{name}")
+    with pytest.raises(PublishError, match="row 2 is about one of its questions"), packed(public, REPO):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (lambda lines, gold: [*lines, gold], 5),
+        (lambda lines, gold: [gold, *lines[1:]], 1),
+        (lambda lines, gold: lines[:-1], 4),
+    ],
+    ids=["more", "others", "fewer"],
+)
+def test_a_mirror_that_holds_other_rows(
+    change: Callable[[list[bytes], bytes], list[bytes]], row: int, tiny: Path, public: Path
+) -> None:
+    gold = (tiny / "qa" / "test.jsonl").read_bytes().splitlines(keepends=True)[0]
+    path = public / "qa" / "train.jsonl"
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True), gold)))
+    relist(public, "qa/train.jsonl")
+    with pytest.raises(PublishError, match=f"row {row} is not that of train.parquet"), packed(public, REPO):
+        pass
+
+
+def test_the_description_of_the_complete_dataset_is_made_anew(
+    tiny: Path, public: Path, tmp_path: Path
+) -> None:
+    shutil.copyfile(tiny / "croissant.json", public / "croissant.json")  # has the digest of the gold's file
+    relist(public, "croissant.json")
+    with packed(public, REPO) as parcel:
+        sent = parcel.files["croissant.json"].read_text(encoding="utf-8")
+    assert read_manifest(tiny).files["qa/test.parquet"].sha256 not in sent
+    assert read_manifest(public).files["qa/test.parquet"].sha256 in sent
+
+
+def test_a_folder_without_gold_is_published_again_from_what_was_published(
+    public: Path, tmp_path: Path
+) -> None:
+    with packed(public, REPO) as parcel:
+        parcel.write(tmp_path / "out")
+    with packed(tmp_path / "out", REPO) as again, packed(public, REPO) as direct:
+        assert {name: again.sha256(name) for name in again.files} == {
+            name: direct.sha256(name) for name in direct.files
+        }
 
 
 # ---------------------------------------------------------------------- terms
