@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from clwqa_bench.dataset import Dataset, verify_file
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.grid import Gold, GoldQuestion, Grid, align
-from clwqa_bench.predictions import DatasetRef, Prediction, RunManifest
+from clwqa_bench.predictions import DatasetRef, Named, Prediction, RunManifest
 from clwqa_bench.records import Question, Split, hop_band
 
 MANIFEST, ITEMS, RETRIES = "run.json", "items.jsonl", "retries.jsonl"
@@ -114,11 +114,28 @@ def read_run(path: str | Path) -> Run:
     return Run(path, manifest, items, tuple(predictions), tuple(lines), torn, len(again))
 
 
+class _Asked(BaseModel):
+    """Of a prediction that was put aside, the question; the rest of it is not read."""
+
+    id: Named
+
+
 def _ids_of(path: Path) -> frozenset[str]:
-    """The ids in a file of predictions; none if there is no such file."""
+    """The ids in a file of predictions; none if there is no such file.
+
+    Raises PredictionError naming file, line and field of what is not a prediction.
+    """
     if not path.exists():
         return frozenset()
-    return frozenset(json.loads(line)["id"] for _, line, whole in numbered_lines(path) if whole)
+    found = set()
+    for number, line, whole in numbered_lines(path):
+        if whole:
+            try:
+                found.add(_Asked.model_validate_json(line, strict=True).id)
+            except ValidationError as error:
+                fix = "put the file aside: it says only which questions were asked again"
+                raise _unreadable(error, line, path, number, fix) from None
+    return frozenset(found)
 
 
 def numbered_lines(path: Path, limit: int = MAX_LINE) -> Iterator[tuple[int, bytes, bool]]:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.layout import TABLES
 from clwqa_bench.kg.protocol import GraphStore
-from clwqa_bench.kg.remote import RemoteGraph
+from clwqa_bench.kg.remote import RemoteGraph, ServerGoneError
 from clwqa_bench.ontology import Ontology
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def graph_of(dataset: Dataset, address: str | None = None) -> Iterator[GraphStor
 
 
 def require_same(store: RemoteGraph, dataset: Dataset, address: str) -> None:
-    """Raise GraphError unless a store holds the graph of a dataset.
+    """Raise GraphError unless a store holds the graph of a dataset, ServerGoneError if it goes away meanwhile.
 
     Compared are the counts; the digests of the tables it was loaded from; and where a store does not know those,
     everything about some entities and the triples at them.
@@ -118,6 +118,8 @@ def require_same(store: RemoteGraph, dataset: Dataset, address: str) -> None:
     for node in random.Random(entities).sample(mine.ids, min(COMPARED, entities)):
         try:
             same = _told(store, node) == _told(mine, node)
+        except ServerGoneError:
+            raise  # that says nothing of the graph
         except GraphError as error:
             raise _another(address, error.what) from error
         if not same:

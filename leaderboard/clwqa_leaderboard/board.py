@@ -6,11 +6,12 @@ is another board.  An entry appears whole or not at all and is never changed.
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +33,7 @@ from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.probes import Marks, Standing
 from clwqa_leaderboard.scores import differences
 from clwqa_leaderboard.submission import Submission, opened
+from clwqa_leaderboard.succession import Claim, related
 from clwqa_leaderboard.verification import Verified, verify
 from clwqa_leaderboard.withheld import board_gold
 from clwqa_leaderboard.words import printable
@@ -39,8 +41,11 @@ from clwqa_leaderboard.words import printable
 SUBMISSIONS = Path("leaderboard/submissions")
 BOARD, BUNDLE, ENTRY, OUTCOMES = "board.json", "bundle.zip", "entry.json", "outcomes.json"
 PARTS = frozenset({BUNDLE, ENTRY, OUTCOMES})
+KEPT = ".gitkeep"  # keeps a folder without boards in a repository
 LARGEST = 4 << 20  # bytes of a JSON file of a board
+NUMBERS = "keep to numbers that can be: finite, and within 64 bits"
 ADD = "take the bundle, and let `clwqa-bench leaderboard add` make the entry"
+ALLOW = "leave it out; a maintainer lets it through with `check --allow ENTRY`"
 R = TypeVar("R", bound=Record)
 
 
@@ -159,12 +164,25 @@ def _read(kind: type[R], path: Path) -> R:
 def examine(
     submission: Submission, judge: Judge, submissions: Path, standing: Standing = "ranked"
 ) -> Verified:
-    """Verify a submission against a board and what is on it; nothing is written."""
-    return verify(submission, judge.gold, _marks(submissions / judge.board.key), standing)
+    """Verify a submission against a board and what is on it; nothing is written.
+
+    An entry is made of what no probe refuses, so that `add` takes what is accepted here.  Raises SubmissionError or
+    PredictionError where that cannot be done.
+    """
+    verified = _verified(submission, judge, _known(submissions / judge.board.key), standing)
+    if not verified.rejections:
+        _files_of(verified, judge)
+    return verified
 
 
-def add(submission: Submission, judge: Judge, submissions: Path, standing: Standing = "ranked") -> Stored:
-    """Verify a submission and put it on its board.
+def add(
+    submission: Submission,
+    judge: Judge,
+    submissions: Path,
+    standing: Standing = "ranked",
+    supersedes: str = "",
+) -> Stored:
+    """Verify a submission and put it on its board; `supersedes` is the entry whose place the maintainers give it.
 
     Raises Rejected or another ClwqaError, with the board as it was, for whatever is wrong; OSError likewise.
     """
@@ -174,16 +192,24 @@ def add(submission: Submission, judge: Judge, submissions: Path, standing: Stand
         raise SubmissionError(
             "this bundle is on the board already", fix="there is nothing to do", file=target
         )
-    verified = examine(submission, judge, submissions, standing)
+    known = _known(board)
+    if supersedes and supersedes not in known.claims:
+        raise SubmissionError(
+            f"there is no entry {supersedes!r} to supersede",
+            fix="name an entry of the board, as its folder is called",
+            file=board,
+            field="--supersedes",
+        )
+    verified = _verified(submission, judge, known, standing, supersedes)
     verified.insist()
-    entry, outcomes = make_entry(verified, judge.board, judge.ontology)
+    entry, files = _files_of(verified, judge)
     submissions.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=submissions, prefix=".partial-") as partial:
         made = Path(partial) / "entry"
         made.mkdir()
         shutil.copyfile(submission.bundle.path, made / BUNDLE)
-        write_whole(made / ENTRY, as_json(entry))
-        write_whole(made / OUTCOMES, as_json(outcomes, indent=False))
+        for name, content in files.items():
+            write_whole(made / name, content)
         board.mkdir(exist_ok=True)
         if not (board / BOARD).exists():
             write_whole(board / BOARD, as_json(judge.board, indent=False))
@@ -197,22 +223,85 @@ def as_json(record: Record, *, indent: bool = True) -> bytes:
     return orjson.dumps(record.model_dump(mode="json"), option=option) + b"\n"
 
 
-def _marks(board: Path) -> dict[str, Marks]:
-    return {
-        stored.entry.id: stored.marks
-        for stored in read_entries(board)
-        if stored.entry.standing != "reference"
-    }
+@dataclass(frozen=True)
+class _Known:
+    """What a new entry is held against: the marks of those on the board, and which of them replaces which, by id."""
+
+    marks: dict[str, Marks]
+    claims: Mapping[str, Claim]
+
+    def rivals(self, id: str, claim: Claim) -> dict[str, Marks]:
+        """Marks of all entries but those that this one replaces, or that replace it."""
+        own = related(id, claim, self.claims)
+        return {other: marks for other, marks in self.marks.items() if other not in own}
+
+
+def _known(board: Path) -> _Known:
+    known = _Known({}, claims := {})
+    for stored in read_entries(board):
+        claims[stored.entry.id] = Claim.of(stored.entry)
+        if stored.entry.standing != "reference":
+            known.marks[stored.entry.id] = stored.marks
+    return known
+
+
+def _verified(
+    submission: Submission, judge: Judge, known: _Known, standing: Standing, supersedes: str = ""
+) -> Verified:
+    rivals = known.rivals(submission.id, Claim.made(submission, standing, supersedes))
+    return verify(
+        submission,
+        judge.gold,
+        rivals,
+        standing,
+        supersedes=supersedes,
+        withheld=judge.board.withheld,
+    )
+
+
+def _files_of(verified: Verified, judge: Judge) -> tuple[Entry, dict[str, bytes]]:
+    """The entry of a submission, and its files.  Raises SubmissionError if a board could not read them again."""
+    entry, outcomes = make_entry(verified, judge.board, judge.ontology)
+    bundle = verified.submission.bundle.path
+    files = {ENTRY: _readable(entry, bundle), OUTCOMES: _readable(outcomes, bundle, indent=False)}
+    return entry, files
+
+
+def _readable(record: Record, bundle: Path, *, indent: bool = True) -> bytes:
+    """A record as its file holds it.
+
+    Raises SubmissionError if it would not be read back as it is: with a number that JSON does not have, or too large.
+    """
+    try:
+        content = as_json(record, indent=indent)
+        read = type(record).model_validate_json(content)
+    except (TypeError, ValueError) as error:  # of orjson, and of pydantic
+        raise SubmissionError(
+            f"its entry could not be read again: {error}", fix=NUMBERS, file=bundle
+        ) from None
+    for field, there, made in differences(read.model_dump(mode="json"), record.model_dump(mode="json")):
+        what = f"its entry would hold {there!r} where {made!r} was computed"
+        raise SubmissionError(what, fix=NUMBERS, file=bundle, field=field)
+    if len(content) > LARGEST:
+        raise SubmissionError(
+            f"its entry has {len(content):,} bytes, a board takes {LARGEST:,}",
+            fix="shorten what run.json says of the run",
+            file=bundle,
+        )
+    return content
 
 
 # ---------------------------------------------------------------------- checking
 
 
-def check(submissions: Path, judge: Judge, base: Path | None = None) -> Iterator[tuple[str, Problem | None]]:
+def check(
+    submissions: Path, judge: Judge, base: Path | None = None, allowed: Collection[str] = ()
+) -> Iterator[tuple[str, Problem | None]]:
     """Make every entry of the judge's board again from its bundle and compare: (place, problem or None) of each.
 
     With `base`, a board known to be good, only what is new is made again, and whatever was changed or removed is a
-    problem; so is a new entry of a board that cannot be checked with this dataset.
+    problem; so is a new entry of a board that cannot be checked with this dataset, and what only maintainers decide, in
+    a new entry that is not among the `allowed` ids.
     """
     before, after = _files(base) if base else {}, _files(submissions)
     for name, path in before.items():
@@ -222,35 +311,61 @@ def check(submissions: Path, judge: Judge, base: Path | None = None) -> Iterator
                 name,
                 Problem(name, "an accepted file was changed or removed", "undo it: bundles stay as they are"),
             )
-    others = _marks(base / judge.board.key) if base else {}
+    good = _known(base / judge.board.key) if base else _Known({}, {})
+    known = _Known(good.marks, {**_claimed(submissions / judge.board.key), **good.claims})
     for name in dict.fromkeys("/".join(Path(name).parts[:2]) for name in after):
         board, _, inside = name.partition("/")
         if not inside:
             yield name, Problem(name, "not the folder of a board", "remove it")
         elif board == judge.board.key:
-            yield name, _recheck(name, submissions / name, judge, others)
+            problem = _recheck(name, submissions / name, judge, known)
+            yield name, problem or (_presumed(name, known, allowed) if base else None)
         elif base:
             yield name, Problem(name, f"not of the board {judge.board.key}", "check it with its own dataset")
 
 
-def _recheck(name: str, path: Path, judge: Judge, others: dict[str, Marks]) -> Problem | None:
+def _claimed(board: Path) -> dict[str, Claim]:
+    """Which entry replaces which, as the entries of a board say that nobody has looked at yet."""
+    claims: dict[str, Claim] = {}
+    for path in board.iterdir() if board.is_dir() and not board.is_symlink() else ():
+        with contextlib.suppress(ClwqaError, OSError, RecursionError):  # whatever it is, `_recheck` names it
+            claims[path.name] = Claim.of(_stored(path).entry)
+    return claims
+
+
+def _presumed(name: str, known: _Known, allowed: Collection[str]) -> Problem | None:
+    """What only maintainers decide, in an entry that somebody else may have made."""
+    id = Path(name).name
+    claim = known.claims.get(id)
+    if claim is None or id in allowed:
+        return None
+    if claim.standing == "reference":
+        return Problem(name, "only maintainers make an entry a reference", ALLOW)
+    if claim.granted:
+        return Problem(name, f"only maintainers give an entry the place of another ({claim.granted})", ALLOW)
+    return None
+
+
+def _recheck(name: str, path: Path, judge: Judge, known: _Known) -> Problem | None:
     try:
-        _remake(path, judge, others)
+        _remake(path, judge, known)
     except ClwqaError as error:
         return Problem(error.file or name, error.what, error.fix)
     except OSError as error:
         return Problem(name, str(error), ADD)
+    except Exception as error:  # noqa: BLE001 - one entry that nobody foresaw must not hide what the others are
+        return Problem(name, f"cannot be made again: {type(error).__name__}: {error}", ADD)
     return None
 
 
-def _remake(path: Path, judge: Judge, others: dict[str, Marks]) -> None:
-    """Raises a ClwqaError unless a file or entry is what this program makes; its marks join `others`."""
+def _remake(path: Path, judge: Judge, known: _Known) -> None:
+    """Raises a ClwqaError unless a file or entry is what this program makes; its marks join the known ones."""
     if path.name == BOARD:
         _same(_read(Board, path), judge.board, path)
         return
     stored = _stored(path)
     with opened(path / BUNDLE) as submission:
-        verified = verify(submission, judge.gold, others, stored.entry.standing)
+        verified = _verified(submission, judge, known, stored.entry.standing, stored.entry.supersedes)
         verified.insist()
         entry, outcomes = make_entry(verified, judge.board, judge.ontology)
     if path.name != entry.id:
@@ -258,7 +373,7 @@ def _remake(path: Path, judge: Judge, others: dict[str, Marks]) -> None:
     _same(stored.entry, entry, path / ENTRY)
     _same(stored.outcomes, outcomes, path / OUTCOMES)
     if entry.standing != "reference":
-        others[entry.id] = stored.marks
+        known.marks[entry.id] = stored.marks
 
 
 def _same(stored: Record, made: Record, path: Path) -> None:
@@ -268,13 +383,16 @@ def _same(stored: Record, made: Record, path: Path) -> None:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Everything below a folder that is not a directory, by its name from there; links are not followed."""
+    """Everything below a folder that is not a directory, by its name from there; links are not followed.
+
+    Left out is the empty file that keeps the folder itself in a repository.
+    """
     found: dict[str, Path] = {}
     pending = [folder]
     while pending:
         for path in sorted(pending.pop().iterdir()):
             if path.is_dir() and not path.is_symlink():
                 pending.append(path)
-            elif path.name != ".gitkeep":
+            elif path != folder / KEPT or path.is_symlink() or path.stat().st_size:
                 found[path.relative_to(folder).as_posix()] = path
     return dict(sorted(found.items()))

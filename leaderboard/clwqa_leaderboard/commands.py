@@ -136,6 +136,9 @@ def add(
     gold: GoldOption = None,
     submissions: SubmissionsOption = SUBMISSIONS,
     standing: StandingOption = "ranked",
+    supersedes: Annotated[
+        str, typer.Option(metavar="ENTRY", help="The entry whose place it takes, whoever signed that one.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Verify a bundle and put it on its board; whatever is wrong, the board stays as it is.
@@ -144,7 +147,7 @@ def add(
     """
     with opened(bundle) as submission:
         judge = _judge(dataset, _split_of(submission), gold)
-        stored = add_bundle(submission, judge, submissions, standing)
+        stored = add_bundle(submission, judge, submissions, standing, supersedes)
     emit({"entry": stored.entry.id, "folder": stored.folder}, json, lambda _: f"{stored.folder}")
 
 
@@ -156,6 +159,13 @@ def check(
     submissions: SubmissionsOption = SUBMISSIONS,
     against: Annotated[
         Path | None, typer.Option(help="A board known to be good: only what is new there is checked.")
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ENTRY",
+            help="With --against: a new entry that may be a reference, or supersede another unsigned.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -173,7 +183,7 @@ def check(
         _say_what_is_left(submissions, judge.board.key)
     found: dict[str, Problem | None] = {}
     with progress(f"check {judge.board.key}") as bar:
-        for place, problem in check_board(submissions, judge, against):
+        for place, problem in check_board(submissions, judge, against, allow or ()):
             found[place] = problem
             bar.advance()
     wrong = [problem for problem in found.values() if problem]

@@ -1,6 +1,7 @@
 """What a board knows of a submission: the record a site is rendered from, made of a verified bundle and nothing else.
 
-An entry is a pure function of bundle, gold and standing, so anybody can make it again and compare (`board.check`).
+An entry is a pure function of bundle, gold and what the maintainers decide (its standing, the entry it supersedes), so
+anybody can make it again and compare (`board.check`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import FiniteFloat
 
 from clwqa_bench.diagnostics import Diagnosis, diagnose
 from clwqa_bench.errors import GraphError, PredictionError
@@ -41,21 +43,21 @@ class Number(Record):
     """A metric, or a stage indicator, on the `n` questions it is defined on; the interval is None where one fact group
     leaves the spread unknown."""
 
-    value: float
+    value: FiniteFloat
     n: int
-    low: float | None
-    high: float | None
+    low: FiniteFloat | None
+    high: FiniteFloat | None
 
 
 class Cost(Record):
     """What a question cost on average, all stages together; `cached` of the `calls` were answered from a cache."""
 
-    calls: float
-    cached: float
-    tokens_in: float
-    tokens_out: float
-    seconds: float
-    cost: float
+    calls: FiniteFloat
+    cached: FiniteFloat
+    tokens_in: FiniteFloat
+    tokens_out: FiniteFloat
+    seconds: FiniteFloat
+    cost: FiniteFloat
 
 
 class Loss(Record):
@@ -63,7 +65,7 @@ class Loss(Record):
 
     stage: str
     questions: int
-    percent: float
+    percent: FiniteFloat
 
 
 class Profile(Record):
@@ -106,7 +108,8 @@ class Entry(Figures):
     """One entry of a board.
 
     Text in it was written by strangers: whatever shows it escapes it.  `contents` is the digest the id is made of,
-    `bundle` that of the zip file.  Nothing in it tells gold if the board's gold is withheld.
+    `bundle` that of the zip file.  `supersedes` is the entry whose place the maintainers gave it, "" if none; what its
+    author says of that stands in the form.  Nothing in it tells gold if the board's gold is withheld.
     """
 
     schema_version: Literal[1] = 1
@@ -119,6 +122,7 @@ class Entry(Figures):
     manifest: RunManifest
     disclosure: Disclosure
     remarks: tuple[Finding, ...]
+    supersedes: str = ""
 
     def number(self, metric: str, stratum: str = "all") -> Number | None:
         """One number by the metric's name in full or in short, None if the board has none."""
@@ -184,7 +188,7 @@ def columns(metric: Metric, outcomes: Outcomes, golds: Iterable[int]) -> Columns
 def make_entry(verified: Verified, board: Board, ontology: Ontology) -> tuple[Entry, Outcomes]:
     """The entry of a submission, and its outcomes; the traces are read for the profile."""
     submission = verified.submission
-    traced = _traced(verified.scored.grid, submission.traces())
+    traced = _traced(verified.scored.grid, verified.traces)
     made, outcomes = figures(verified.scored, verified.marks, traced, ontology, withheld=board.withheld)
     entry = Entry(
         **dict(made),
@@ -199,6 +203,7 @@ def make_entry(verified: Verified, board: Board, ontology: Ontology) -> tuple[En
         remarks=tuple(
             remark for remark in verified.remarks if remark.probe != DUPLICATE
         ),  # depends on others
+        supersedes=verified.supersedes,
     )
     return entry, outcomes
 

@@ -17,6 +17,7 @@ from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, numbered_lines, read
 from clwqa_leaderboard.bundle import SCORES, SIGNATURE, SUMS, TRACES, sums, write_bundle
 from clwqa_leaderboard.disclosure import DISCLOSURE, Disclosure
 from clwqa_leaderboard.errors import SubmissionError
+from clwqa_leaderboard.probes import with_gold
 from clwqa_leaderboard.scores import claims_of, of_the_board, values
 from clwqa_leaderboard.signing import sign
 from clwqa_leaderboard.submission import check_names, entry_id
@@ -53,6 +54,13 @@ def pack(
         )
     manifest = run.manifest
     check_names(manifest, folder / MANIFEST)
+    if not manifest.oracle and (given := with_gold(run.predictions)):
+        raise SubmissionError(
+            f"the trace of {given[0]} says that a stage was taken from the gold, and the run does not",
+            fix="pack the run with the run.json it was made with; it can stand as a reference line",
+            file=folder / MANIFEST,
+            field="oracle",
+        )
     files = {MANIFEST: manifest_bytes(manifest), DISCLOSURE: disclosure.as_json()}
     if thin and not traces:
         bare = tuple(prediction.model_copy(update={"trace": ()}) for prediction in run.predictions)

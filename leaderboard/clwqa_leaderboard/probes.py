@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from clwqa_bench.grid import Grid
 from clwqa_bench.matching import HEADLINE
-from clwqa_bench.predictions import Prediction, RunManifest, StageUsage
+from clwqa_bench.predictions import Prediction, RunManifest, StageUsage, TraceEvent
 from clwqa_bench.records import Record
+from clwqa_leaderboard.usage import doubtful
 
 Level = Literal["reject", "remark"]
 Standing = Literal["ranked", "sample", "reference"]
@@ -31,12 +32,14 @@ DUMP, MANY = 50, 10  # answers to one question: a list of everything; more than 
 ENOUGH = 100  # questions before a share of them says something
 TOO_GOOD = 0.995  # exact answers beyond which gold was there, or the board is no longer needed
 CHANCE = 1e-6  # odds below which an order is no coincidence
+SMALLEST, SEED = 20, 0  # questions of a sample, and how they are drawn: not by whoever hands it in
 KNOWN_ORDER = 0.95  # share of questions with golds in alphabetical order: anybody can make that order
 COPIED = 0.98  # share of wrong answers two systems have in common
 QUICKEST, SLOWEST = 0.001, 86_400.0  # seconds of a call to a language model, and of a question
 FASTEST = 20_000.0  # tokens a second of one reply
 NAMED = 5  # ids in a message
 DUPLICATE = "duplicate"
+GOLD = "gold"  # op of a trace event whose outcome was taken from the gold
 
 
 class Finding(Record):
@@ -51,34 +54,38 @@ class Finding(Record):
 
 @dataclass(frozen=True)
 class Marks:
-    """The answers of a run in few bytes: a 16-bit mark per question asked (0 for no answer), and a digest of all."""
+    """The answers of a run in few bytes: a 16-bit mark per question asked (0 for no answer), and a digest of all with
+    the questions they are given to."""
 
     marks: NDArray[np.uint16]
     digest: str
 
     @classmethod
-    def of(cls, predictions: Iterable[Prediction | None]) -> Marks:
-        """Same texts and entities in the same order give the same mark."""
+    def of(cls, ids: Iterable[str], predictions: Iterable[Prediction | None]) -> Marks:
+        """Same texts and entities in the same order give the same mark; `ids` are those of the questions asked."""
         whole, marks = hashlib.sha256(), []
-        for prediction in predictions:
+        for id, prediction in zip(ids, predictions, strict=True):
             answers = [(a.text, a.entity_id) for a in prediction.answers] if prediction else []
             digest = hashlib.sha256(orjson.dumps(answers)).digest()
-            whole.update(digest)
+            whole.update(hashlib.sha256(id.encode()).digest() + digest)
             marks.append(max(1, int.from_bytes(digest[:2])) if answers else 0)
         return cls(np.array(marks, np.uint16), whole.hexdigest())
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run on its grid, and the marks of what is on the board already, by entry."""
+    """A run on its grid, the marks of what is on the board already, by entry, and the traces that lie beside the
+    predictions of a bundle, by question."""
 
     manifest: RunManifest
     grid: Grid
     others: Mapping[str, Marks] = field(default_factory=dict)
+    traces: Traces = field(default_factory=dict)
+    withheld: bool = False
 
     @cached_property
     def marks(self) -> Marks:
-        return Marks.of(self.grid.predictions)
+        return Marks.of(self.grid.gold.ids, self.grid.predictions)
 
     @cached_property
     def given(self) -> tuple[Prediction, ...]:
@@ -90,11 +97,12 @@ class Case:
         return not self.manifest.backbone.startswith("none/")
 
 
+Traces = Mapping[str, tuple[TraceEvent, ...]]
 Probe = Callable[[Case], Iterator[Finding]]
 
 
 def oracle(case: Case) -> Iterator[Finding]:
-    """Stages that were replaced by gold."""
+    """Stages that were replaced by gold, as the run says, or as its traces say where the run does not."""
     if replaced := case.manifest.oracle:
         yield Finding(
             probe="oracle",
@@ -102,6 +110,19 @@ def oracle(case: Case) -> Iterator[Finding]:
             what=f"the run took {', '.join(replaced)} from the gold",
             fix="hand in a run without --oracle; a board shows oracles as reference lines only",
         )
+    else:
+        predictions = [p for p in case.grid.predictions if p is not None]
+        yield from _finding(
+            "oracle", "reject", with_gold(predictions, case.traces),
+            "the traces of {} say that a stage was taken from the gold, and the run does not",
+            "hand in a run without --oracle, with the run.json it was made with",
+        )  # fmt: skip
+
+
+def with_gold(predictions: Iterable[Prediction], traces: Traces | None = None) -> list[str]:
+    """Ids of the predictions in whose trace, kept in them or beside them, some stage was taken from the gold."""
+    beside = traces or {}
+    return [p.id for p in predictions if any(e.op == GOLD for e in beside.get(p.id, p.trace))]
 
 
 def sample(case: Case) -> Iterator[Finding]:
@@ -112,6 +133,27 @@ def sample(case: Case) -> Iterator[Finding]:
             level="reject",
             what=f"{asked:,} questions were asked, not the whole split",
             fix="run the whole split; a sample can stand beside the ranked entries (--as sample)",
+        )
+
+
+def picked(case: Case) -> Iterator[Finding]:
+    """Samples that tell the gold of single questions, or that were drawn until one suited."""
+    manifest = case.manifest
+    if manifest.sample is None:
+        return
+    if case.withheld:
+        yield Finding(
+            probe="picked",
+            level="reject",
+            what="the gold is withheld, and scores of a sample tell it question by question",
+            fix="run the whole split",
+        )
+    elif manifest.sample < SMALLEST or manifest.seed != SEED:
+        yield Finding(
+            probe="picked",
+            level="reject",
+            what=f"the sample is {manifest.sample:,} questions drawn with seed {manifest.seed}",
+            fix=f"run with --seed {SEED} and --sample {SMALLEST} or more, so that nobody chooses the questions",
         )
 
 
@@ -185,7 +227,8 @@ def duplicate(case: Case) -> Iterator[Finding]:
                 probe=DUPLICATE,
                 level="reject",
                 what=f"every answer is that of {entry}, which is on the board",
-                fix="hand in another run; ask the maintainers if only the form was wrong",
+                fix="hand in another run; if only the form was wrong, sign both with one key and name that entry in "
+                "`supersedes`, or ask the maintainers for `add --supersedes`",
             )
     wrong = (case.marks.marks > 0) & (matches.right == 0)
     if (n := int(wrong.sum())) < ENOUGH:
@@ -219,6 +262,8 @@ def usage(case: Case) -> Iterator[Finding]:
             what=f"{case.manifest.backbone} is named, but there is not a single call to it",
             fix="record the calls",
         )
+    for what, ids in doubtful(case.given, asks_a_model=case.asks_a_model):
+        yield from _finding("usage", "remark", ids, what)
 
 
 def latency(case: Case) -> Iterator[Finding]:
@@ -248,7 +293,7 @@ def unknown_entities(case: Case) -> Iterator[Finding]:
 
 
 PROBES: tuple[Probe, ...] = (
-    oracle, sample, partial, alias_dump, gold_copy, gold_order, duplicate, usage, latency, unknown_entities,
+    oracle, sample, picked, partial, alias_dump, gold_copy, gold_order, duplicate, usage, latency, unknown_entities,
 )  # fmt: skip
 EXCUSED: Mapping[Standing, frozenset[str]] = {
     "ranked": frozenset(),

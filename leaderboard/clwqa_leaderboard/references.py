@@ -116,6 +116,7 @@ class References:
         self._ids = sorted(graph.entities())
         self._triples = sorted((t.head, t.relation, t.tail) for t in graph.triples())
         self._refs: dict[int, TripleRef] = {}
+        self._texts: dict[str, tuple[str, str]] = {}
 
     @cached_property
     def _numbers(self) -> Mapping[str, int]:
@@ -208,11 +209,23 @@ class References:
             trace=tuple(map(self._event, row.trace)),
         )
 
-    def _answer(self, said: Said) -> PredictedAnswer:
-        if said.text is None and said.entity is None:
+    def signs(self, row: Row) -> int:
+        """The length of all texts that the row stands for.  Raises as `read` does."""
+        texts = [len(self._words_of(said)) for said in row.answers]
+        for words in chain(row.evidence.words.values(), *(step.words.values() for step in row.trace)):
+            texts += [len(self._text(piece)) for piece in words]
+            texts.append(len(SEPARATOR) * max(0, len(words) - 1))
+        return sum(texts)
+
+    def _words_of(self, said: Said) -> str:
+        if said.text is not None:
+            return self._text(said.text)
+        if said.entity is None:
             raise ValueError("an answer is an entity, a text, or both")
-        words = said.entity if said.text is None else said.text
-        text = words if isinstance(words, str) else self._text(words)  # type: ignore[arg-type]
+        return said.entity if isinstance(said.entity, str) else self._text(said.entity)
+
+    def _answer(self, said: Said) -> PredictedAnswer:
+        text = self._words_of(said)
         id = None if said.entity is None else self._id(said.entity)
         return PredictedAnswer(text=text, entity_id=id, source=said.source)
 
@@ -273,8 +286,16 @@ class References:
         if isinstance(words, str):
             return words
         if isinstance(words, int):
-            return self.graph.entity(self._id(words)).label
-        return passage(self.graph.entity(self._id(words.of)))[words.start : words.end]
+            return self._says(words)[0]
+        return self._says(words.of)[1][words.start : words.end]
+
+    def _says(self, number: int) -> tuple[str, str]:
+        """The label of an entity, and its passage: looked up once, as thousands of references may quote it."""
+        id = self._id(number)
+        if id not in self._texts:
+            entity = self.graph.entity(id)
+            self._texts[id] = entity.label, passage(entity)
+        return self._texts[id]
 
     def _triple(self, edge: Edge) -> TripleRef:
         if isinstance(edge, tuple):

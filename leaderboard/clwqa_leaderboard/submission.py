@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import FiniteFloat
 
 from clwqa_bench.predictions import RunManifest, TraceEvent
 from clwqa_bench.records import Record
-from clwqa_bench.runs import ITEMS, MANIFEST, Run, numbered_lines, read_run
+from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, read_run
 from clwqa_leaderboard import bundle as bundles
 from clwqa_leaderboard.bundle import PACK, SCORES, SIGNATURE, SUMS, THIN, TRACES, Bundle
 from clwqa_leaderboard.disclosure import DISCLOSURE, Disclosure, parse_disclosure
 from clwqa_leaderboard.errors import SubmissionError
-from clwqa_leaderboard.parsing import parsed
+from clwqa_leaderboard.parsing import LESS, at_most, bounded_lines, parsed
 from clwqa_leaderboard.signing import signer
-from clwqa_leaderboard.thin import read_thin
+from clwqa_leaderboard.thin import ANSWERS, COUNTED, DECIDE, read_thin
+from clwqa_leaderboard.usage import refuse_absurd
 from clwqa_leaderboard.words import safe_name, unmarked
 
-LONGEST = 256 << 10  # bytes of one prediction, its trace left out
 DIGITS = 12  # of the digest, in an id
+EVENTS, ALL_EVENTS = 300, 1_500_000  # of one trace, of all: ten times PoG's
+BITS = 63  # of a whole number, its sign left out: what every program that reads JSON can hold
 
 
 class Claims(Record):
@@ -67,7 +70,8 @@ class Submission:
             return {}
         known = {prediction.id for prediction in self.run.predictions}
         found: dict[str, tuple[TraceEvent, ...]] = {}
-        for number, line, whole in numbered_lines(path):
+        events = 0
+        for number, line, whole in bounded_lines(path):
             traced = parsed(Traced, line, path, number)
             if not whole or traced.id in found or traced.id not in known:
                 what = (
@@ -75,6 +79,8 @@ class Submission:
                 )
                 what = f"a second trace of {traced.id}" if traced.id in found else what
                 raise SubmissionError(what, fix=PACK, file=path, line=number, field="id")
+            events += len(traced.trace)
+            _check_trace(traced.trace, events, path, number)
             found[traced.id] = traced.trace
         return found
 
@@ -97,8 +103,8 @@ def entry_id(manifest: RunManifest, digest: str) -> str:
 
 
 def check_names(manifest: RunManifest, place: Path) -> None:
-    """Raises SubmissionError unless system, variant and backbone are names that a board can print."""
-    checks = {"system": safe_name, "variant": safe_name, "backbone": unmarked}
+    """Raises SubmissionError unless a board can print the names in `run.json` and write down its numbers."""
+    checks = {"system": safe_name, "variant": safe_name, "backbone": unmarked, "code_version": unmarked}
     for field, check in checks.items():
         value = getattr(manifest, field)
         try:
@@ -113,6 +119,27 @@ def check_names(manifest: RunManifest, place: Path) -> None:
                 file=place,
                 field=field,
             ) from None
+    for field, value in (("seed", manifest.seed), ("config", manifest.config)):
+        if not all(map(_fits, _numbers(value))):
+            raise SubmissionError(
+                f"a number that is not finite, or has more than {BITS + 1} bits",
+                fix="run again with another one",
+                file=place,
+                field=field,
+            )
+
+
+def _fits(number: int | float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else abs(number) >> BITS == 0
+
+
+def _numbers(value: Any) -> Iterator[int | float]:
+    """All numbers in a JSON value."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _numbers(inner)
 
 
 def _read(bundle: Bundle) -> Submission:
@@ -122,7 +149,9 @@ def _read(bundle: Bundle) -> Submission:
     signature = bundle.read(SIGNATURE)
     signed_by = signer(bundle.read(SUMS) or b"", signature, folder / SIGNATURE) if signature else ""
     thin = (folder / THIN).exists()
-    _check_lines(folder / (THIN if thin else ITEMS))
+    for name in (THIN if thin else ITEMS, RETRIES):
+        if (path := folder / name).exists():
+            _check_lines(path)
     run = read_thin(folder) if thin else _whole_run(folder)
     assert run.manifest is not None  # a bundle has run.json, or it was refused
     check_names(run.manifest, folder / MANIFEST)
@@ -143,19 +172,26 @@ def _whole_run(folder: Path) -> Run:
             raise SubmissionError(
                 f"traces belong in {TRACES}", fix=PACK, file=folder / ITEMS, line=number, field="trace"
             )
+        at_most(ANSWERS, len(prediction.answers), "answers", run.items, number, "answers", DECIDE)
+        refuse_absurd(prediction.usage, run.items, number)
     return run
 
 
-def _check_lines(path: Path) -> None:
-    """Raises SubmissionError for a prediction that is too long, or for a last line that is cut off."""
-    for number, line, whole in numbered_lines(path):
-        if len(line) > LONGEST:
+def _check_trace(trace: tuple[TraceEvent, ...], events: int, path: Path, number: int) -> None:
+    """Raises SubmissionError for more steps than a system takes; `events` are those of all traces up to this."""
+    less = LESS[TRACES]
+    at_most(EVENTS, len(trace), "steps", path, number, "trace", less)
+    at_most(ALL_EVENTS, events, "steps up to here", path, number, "trace", less)
+    for event in trace:
+        if not 0 <= (event.total or 0) <= COUNTED:
             raise SubmissionError(
-                f"the prediction has {len(line) / 1024:,.0f} kB, a board takes {LONGEST >> 10}",
-                fix="keep as evidence what the model was shown, not what was looked at",
-                file=path,
-                line=number,
+                f"it is below 0, or above {COUNTED:,}", fix=less, file=path, line=number, field="trace.total"
             )
+
+
+def _check_lines(path: Path) -> None:
+    """Raises SubmissionError for a line or a file that holds too much, or for a last line that is cut off."""
+    for number, _, whole in bounded_lines(path):
         if not whole:
             raise SubmissionError(
                 "the last line is cut off", fix="go on with the run until it is complete, and pack again",

@@ -10,13 +10,19 @@ from pydantic import ValidationError
 
 from clwqa_bench.grid import Gold, Grid
 from clwqa_bench.kg.protocol import GraphStore
-from clwqa_bench.predictions import Evidence, Prediction, TraceEvent
+from clwqa_bench.predictions import Prediction
 from clwqa_bench.records import Record
-from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, numbered_lines, read_manifest
+from clwqa_bench.runs import ITEMS, MANIFEST, RETRIES, Run, read_manifest
 from clwqa_leaderboard.bundle import LIMITS, PACK, THIN
 from clwqa_leaderboard.errors import SubmissionError
-from clwqa_leaderboard.parsing import parsed
+from clwqa_leaderboard.parsing import at_most, bounded_lines, parsed
 from clwqa_leaderboard.references import Row, references_of
+from clwqa_leaderboard.usage import refuse_absurd
+
+ANSWERS = 100  # of one prediction; of more than half as many `alias-dump` speaks, once they are scored
+STEPS = 3  # of one prediction: what was linked or planned, retrieved, ranked
+COUNTED = 10**9  # pieces that a step may say there were
+DECIDE = "let the system decide"
 
 
 class AskedAgain(Record):
@@ -51,14 +57,15 @@ class ThinRun(Run):
         references, found, signs = references_of(graph), [], 0
         for number, row in zip(self.lines, self.rows, strict=True):
             try:
-                found.append(references.read(row))
+                signs += references.signs(row)  # before they are made: few references can quote much
+                if signs <= LIMITS[ITEMS]:
+                    found.append(references.read(row))
             except ValidationError as error:
                 what = error.errors()[0]["msg"].removeprefix("Value error, ")
                 raise SubmissionError(what, fix=PACK, file=self.items, line=number) from None
             except ValueError as error:
                 raise SubmissionError(str(error), fix=PACK, file=self.items, line=number) from None
-            signs += _signs(found[-1])
-            if signs > LIMITS[ITEMS]:  # few references can quote much
+            if signs > LIMITS[ITEMS]:
                 raise SubmissionError(
                     f"the references up to here stand for {signs:,} signs of text, a board takes {LIMITS[ITEMS]:,}",
                     fix=PACK,
@@ -68,21 +75,29 @@ class ThinRun(Run):
         return tuple(found)
 
 
-def _signs(prediction: Prediction) -> int:
-    """The length of all its texts."""
-    texts = [answer.text for answer in prediction.answers]
-    held: list[Evidence | TraceEvent] = [prediction.evidence, *prediction.trace]
-    for pieces in held:
-        texts += [path.text for path in pieces.paths]
-        texts += [text.text for text in pieces.texts]
-    return sum(map(len, texts))
-
-
 def read_thin(folder: Path) -> ThinRun:
     """Read the folder of a thin run.  Raises SubmissionError naming file, line and field of what is not one."""
     path, retries = folder / THIN, folder / RETRIES
-    rows = {number: parsed(Row, line, path, number) for number, line, _ in numbered_lines(path)}
-    again = numbered_lines(retries) if retries.exists() else ()
+    rows: dict[str, tuple[int, Row]] = {}
+    for number, line, _ in bounded_lines(path):
+        row = parsed(Row, line, path, number)
+        _check_row(row, path, number)
+        if row.id in rows:
+            raise SubmissionError(
+                f"a second prediction for {row.id}", fix=PACK, file=path, line=number, field="id"
+            )
+        rows[row.id] = number, row
+    again = bounded_lines(retries) if retries.exists() else ()
     ids = {parsed(AskedAgain, line, retries, number).id for number, line, _ in again}
     manifest = read_manifest(folder / MANIFEST)
-    return ThinRun(folder, manifest, path, (), tuple(rows), None, len(ids), tuple(rows.values()))
+    numbers, read = zip(*rows.values(), strict=True) if rows else ((), ())
+    return ThinRun(folder, manifest, path, (), numbers, None, len(ids), read)
+
+
+def _check_row(row: Row, path: Path, number: int) -> None:
+    """Raises SubmissionError for more than a system answers, or than `thinned` leaves of a trace."""
+    at_most(ANSWERS, len(row.answers), "answers", path, number, "answers", DECIDE)
+    at_most(STEPS, len(row.trace), "steps", path, number, "trace", PACK)
+    for step in row.trace:
+        at_most(COUNTED, step.total or 0, "pieces", path, number, "trace.total", PACK)
+    refuse_absurd(row.usage, path, number)

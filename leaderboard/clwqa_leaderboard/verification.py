@@ -9,7 +9,7 @@ from clwqa_bench.errors import ValidationFailed
 from clwqa_bench.grid import Gold
 from clwqa_bench.scoring import Scored, ScoreTable
 from clwqa_leaderboard.bundle import SCORES
-from clwqa_leaderboard.probes import Case, Finding, Marks, Standing, probe
+from clwqa_leaderboard.probes import Case, Finding, Marks, Standing, Traces, probe
 from clwqa_leaderboard.scores import contradictions, of_the_board, scored
 from clwqa_leaderboard.submission import Submission
 
@@ -20,12 +20,17 @@ class Rejected(ValidationFailed):
 
 @dataclass(frozen=True)
 class Verified:
-    """A submission with the scores computed here, and everything the probes found."""
+    """A submission with the scores computed here, and everything the probes found.
+
+    `supersedes` is the entry whose place the maintainers gave it, "" if none.
+    """
 
     submission: Submission
     scored: Scored
     marks: Marks
+    traces: Traces
     standing: Standing
+    supersedes: str
     findings: tuple[Finding, ...]
 
     @property
@@ -57,19 +62,21 @@ def verify(
     gold: Gold,
     others: Mapping[str, Marks] | None = None,
     standing: Standing = "ranked",
+    *,
+    supersedes: str = "",
+    withheld: bool = False,
 ) -> Verified:
-    """Score a submission again and look it over; `others` are the marks of the board's entries.
+    """Score a submission again and look it over; `others` are the marks of entries whose answers it must not have.
 
     Pure: the same bundle and gold give the same result.  Raises PredictionError where nothing can be scored: another
-    data version or split, ids outside of it, two predictions for one question, a shard.
+    data version or split, ids outside of it, two predictions for one question, a shard; SubmissionError for traces
+    that are not the run's.
     """
     grid = submission.run.on(of_the_board(gold))
     result = scored(grid, submission.manifest, submission.run.notes)
-    case = Case(submission.manifest, grid, others or {})
-    return Verified(
-        submission, result, case.marks, standing,
-        (*_edited(submission, result.table), *_contradicted(submission), *probe(case, standing)),
-    )  # fmt: skip
+    case = Case(submission.manifest, grid, others or {}, submission.traces(), withheld)
+    found = (*_edited(submission, result.table), *_contradicted(submission), *probe(case, standing))
+    return Verified(submission, result, case.marks, case.traces, standing, supersedes, found)
 
 
 def _edited(submission: Submission, table: ScoreTable) -> Iterator[Finding]:

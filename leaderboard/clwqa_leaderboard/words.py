@@ -8,23 +8,38 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-UNSEEN = frozenset({"Cc", "Cn", "Co", "Cs", "Zl", "Zp"})
+from clwqa_bench.text import shows
+
+UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})  # Cf: no width, tags, what turns the direction
+BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that are drawn as nothing
+JOINERS = frozenset("\u200c\u200d")  # Persian is not written without them, nor are many emoji
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,:/()-]{0,119}", re.ASCII)
 
 
 def plain(text: str) -> str:
     """The text itself.  Raises ValueError for signs that cannot be seen or that turn the reading order around."""
     for sign in text:
-        if sign != "\n" and (sign in BIDI or unicodedata.category(sign) in UNSEEN):
+        if sign != "\n" and sign not in JOINERS and _unseen(sign):
             raise ValueError(f"the sign U+{ord(sign):04X} cannot be seen; leave it out")
     return text
 
 
+def _unseen(sign: str) -> bool:
+    return sign in BLANK or unicodedata.category(sign) in UNSEEN
+
+
+def shown(text: str) -> str:
+    """The text itself, if a reader sees anything of it."""
+    if not shows(text):
+        raise ValueError("it shows nothing; write it out")
+    return text
+
+
 def unmarked(text: str) -> str:
-    """The text itself, if it is one plain line without `<` and `>`: it stands in tables and headings."""
-    if found := re.search(r"[<>\n]", plain(text)):
-        raise ValueError(f"{found[0]!r} is not for a name; leave markup out")
+    """The text itself, if it is one line of signs that are seen, without `<` and `>`: it stands in tables, and two
+    names that look the same are the same."""
+    if found := re.search(r"[<>\n\u200c\u200d]", shown(plain(text))):
+        raise ValueError(f"{found[0]!a} is not for a name; leave markup and invisible signs out")
     return text
 
 
@@ -52,5 +67,7 @@ def printable(text: str) -> str:
 
 Line = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(unmarked)]
 Prose = Annotated[str, Field(max_length=2_000), AfterValidator(plain)]
-Statement = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(plain)]
+Statement = Annotated[
+    str, Field(min_length=1, max_length=2_000), AfterValidator(plain), AfterValidator(shown)
+]
 Address = Annotated[str, AfterValidator(https)]

@@ -62,7 +62,7 @@ def made() -> MadeUp:
     made.entry("beta", 0.9, said={"model": "closed", "code": "closed"}, manifest={"backbone": "openai/big"})
     old = made.entry("gamma", -0.5, said={"model": "none"}, manifest={"backbone": "none/lexical"})
     made.entry(
-        "gamma", -0.2, said={"model": "none", "supersedes": old.id}, manifest={"backbone": "none/lexical"}
+        "gamma", -0.2, said={"model": "none"}, manifest={"backbone": "none/lexical"}, supersedes=old.id
     )
     made.entry("unranked", 0.3, ranked=False, said={"model": "none"}, manifest={"backbone": "none/lexical"})
     made.entry("oracle", 9.0, standing="reference", profile=False)

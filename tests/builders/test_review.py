@@ -236,6 +236,21 @@ def test_from_the_command_line(kind: Kind, tmp_path: Path, cli: Run, install: Ru
     assert "3 items disputed, 0 of them settled" in shown.out
 
 
+def test_a_card_tells_only_of_what_was_read(tmp_path: Path, cli: Run, install: Run) -> None:
+    install("review-command", "1.0", {}, ENTRY)
+    review = made(tmp_path)
+    into = ("review", "report", str(review.folder), "--into", str(tmp_path / "data"))
+    card = (tmp_path / "data" / "README.md").read_bytes()
+    done = cli(*into)
+    assert done.code == 2
+    assert "no verdict is there" in done.err
+    assert (tmp_path / "data" / "README.md").read_bytes() == card
+    review.add(incoming.read([ruled(review, "甲", 1, "pass"), ruled(review, "乙", 1, "fail")], review)[0])
+    done = cli(*into)
+    assert done.code == 0, done.err
+    assert "1 items are disputed and not settled" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [

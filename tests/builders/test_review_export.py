@@ -76,7 +76,7 @@ def test_a_sample_can_be_of_one_making_one_split_or_named(tmp_path: Path) -> Non
         for q in tiny_dataset.QUESTIONS
     ]  # fmt: skip
     tiny_dataset.write(tmp_path / "data", questions=llm)
-    (tmp_path / "ids.txt").write_text("q7\n\nq2\n", encoding="utf-8")
+    (tmp_path / "ids.txt").write_text("q7\n\nq2\n", encoding="utf-8-sig")  # as some editors write it
     for options, expected in (
         ({"method": "llm"}, {"q5"}),
         ({"split": "test"}, {"q5", "q6"}),
@@ -157,15 +157,19 @@ def test_a_reader_sees_path_passages_and_meaning_but_not_the_band(tmp_path: Path
 def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("q1\nq99\n", encoding="utf-8")
     (tmp_path / "none.txt").write_text("\n", encoding="utf-8")
+    (tmp_path / "twice.txt").write_text("q1\nq2\nq1\n", encoding="utf-8")
+    (tmp_path / "wide.txt").write_text("q1\nq2\n", encoding="utf-16")
     for options, what in (
         ({"people": []}, "a name of their own"),
         ({"people": ["甲", "甲"]}, "a name of their own"),
         ({"people": ["../甲"]}, "cannot be a reader's name"),
         ({"number": 1}, "1 items for 2 readers"),
         ({"method": "llm"}, "nothing fits"),
-        ({"ids": tmp_path / "ids.txt"}, "ids.txt:2: q99 is not among"),
+        ({"ids": tmp_path / "ids.txt"}, "ids.txt:2: 'q99' is none of what can be reviewed"),
+        ({"ids": tmp_path / "twice.txt"}, "twice.txt:3: 'q1' is there twice"),
+        ({"ids": tmp_path / "wide.txt"}, "not UTF-8"),
         ({"ids": tmp_path / "none.txt"}, "lists no id"),
-        ({"ids": tmp_path / "away.txt"}, "no such file"),
+        ({"ids": tmp_path / "away.txt"}, "the file is missing"),
         ({"generated": tmp_path}, "no generation here"),
     ):
         with pytest.raises(ClwqaError, match=what):

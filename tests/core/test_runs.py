@@ -242,3 +242,34 @@ def test_evidence_shows_each_triple_once_in_order() -> None:
     evidence = Evidence(paths=(EvidencePath(id="p1", triples=(b, a)), EvidencePath(id="p2", triples=(a,))))
     assert evidence.shown() == (b, a)
     assert evidence.ids() == {"p1", "p2"}
+
+
+def test_questions_asked_again_are_counted_once_each(tmp_path: Path, dataset: Dataset) -> None:
+    run = run_folder(tmp_path / "run", dataset_ref(dataset, "test"), line())
+    former = line(status="error", answers=[], error="401")
+    (run / "retries.jsonl").write_bytes(former * 2 + line(id="q6", status="timeout", answers=[])[:-9])
+    assert read_run(run).asked_again == 1  # what was cut off is not counted
+
+
+@pytest.mark.parametrize(
+    ("bad", "says", "field"),
+    [
+        pytest.param(b"{}", "required", "id", id="no id"),
+        pytest.param(b'{"id": ["q5"]}', "valid string", "id", id="a list for an id"),
+        pytest.param(b'{"id": ""}', "at least 1 character", "id", id="an empty id"),
+        pytest.param(b"[]", "object", None, id="not an object"),
+        pytest.param(b"junk", "Invalid JSON", None, id="not JSON"),
+        pytest.param(b"[" * 200_000, "recursion limit", None, id="nested without end"),
+        pytest.param("四面楚歌".encode("gb18030"), "GB18030", None, id="GBK"),
+    ],
+)
+def test_what_was_put_aside_is_read_as_strictly(
+    tmp_path: Path, dataset: Dataset, bad: bytes, says: str, field: str | None
+) -> None:
+    run = run_folder(tmp_path / "run", dataset_ref(dataset, "test"), line())
+    (run / "retries.jsonl").write_bytes(line() + bad + b"\n")
+    with pytest.raises(PredictionError) as error:
+        read_run(run)
+    assert says in error.value.what
+    assert (error.value.file, error.value.line, error.value.field) == (str(run / "retries.jsonl"), 2, field)
+    assert error.value.fix

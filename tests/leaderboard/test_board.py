@@ -19,10 +19,10 @@ from clwqa_bench.metrics import Metric
 from clwqa_bench.records import Anchor, Answer
 from clwqa_leaderboard import board as boards
 from clwqa_leaderboard.board import as_json, check, read_board, read_entries
-from clwqa_leaderboard.entry import columns
+from clwqa_leaderboard.entry import Entry, Outcomes, columns
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.submission import opened
-from clwqa_leaderboard.verification import Rejected, verify
+from clwqa_leaderboard.verification import Rejected, Verified, verify
 from tests import tiny_dataset
 from tests.leaderboard.scene import Q5, Q6, Scene, bare, contents, rows, tampered
 
@@ -88,8 +88,9 @@ def test_answers_in_no_order_have_no_first_one(scene: Scene) -> None:
     assert stored.entry.number("E[Hits]@1") is not None
 
 
+@pytest.mark.usefixtures("small_samples")
 def test_a_sample_and_an_oracle_stand_apart(scene: Scene) -> None:
-    sample = scene.bundle(Q6, name="part", sample=1, seed=3)
+    sample = scene.bundle(Q6, name="part", sample=1)
     oracle = scene.bundle(Q5, {**Q6, "answers": [{"text": "汉"}]}, name="gold", oracle=("answers",))
     for bundle in (sample, oracle):
         with pytest.raises(Rejected):
@@ -318,6 +319,47 @@ def test_a_link_to_a_board_is_not_a_board(scene: Scene, board: Path) -> None:
     assert list(problems(scene).values()) == ["not the folder of a board"]
 
 
+def test_only_an_empty_file_keeps_the_folder_of_all_boards(scene: Scene, board: Path) -> None:
+    kept = scene.submissions / ".gitkeep"
+    kept.touch()
+    assert problems(scene) == {}
+    kept.write_text("#!/bin/sh", encoding="utf-8")
+    (board / ".gitkeep").touch()
+    (only_entry(board) / ".gitkeep").touch()
+    found = problems(scene)
+    assert found.pop(".gitkeep") == "not the folder of a board"
+    assert sorted(found.values()) == [
+        "an entry is bundle.zip, entry.json, outcomes.json, three regular files",
+        "not the folder of an entry",
+    ]
+
+
+def test_a_link_keeps_nothing(scene: Scene, board: Path) -> None:
+    (scene.submissions / ".gitkeep").symlink_to(os.devnull)
+    assert problems(scene) == {".gitkeep": "not the folder of a board"}
+
+
+@pytest.mark.parametrize("fault", [RecursionError("too deep"), TypeError("no number"), KeyError("id")])
+def test_one_entry_that_nobody_foresaw_does_not_hide_the_others(
+    scene: Scene, board: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    second = scene.add(scene.bundle(Q5, {**Q6, "answers": [{"text": "唐"}]}, name="second"))
+    broken = scene.add(scene.bundle(Q5, {**Q6, "answers": [{"text": "宋"}]}, name="third"))
+    better(second.folder)
+    honest = boards.make_entry
+
+    def make_entry(verified: Verified, *others: Any) -> tuple[Entry, Outcomes]:
+        if verified.submission.id == broken.entry.id:
+            raise fault
+        return honest(verified, *others)
+
+    monkeypatch.setattr(boards, "make_entry", make_entry)
+    assert problems(scene) == {
+        f"{board.name}/{broken.entry.id}": f"cannot be made again: {type(fault).__name__}: {fault}",
+        f"{board.name}/{second.entry.id}": "0.75 is there, 0.5 was computed",
+    }
+
+
 def test_two_systems_that_answer_nothing_copy_nothing(scene: Scene) -> None:
     silent = [{**q, "status": "empty", "answers": []} for q in (Q5, Q6)]
     scene.add(scene.bundle(*silent, name="one", system="one"))
@@ -356,6 +398,24 @@ def test_only_what_is_new_is_made_again(scene: Scene, base: Path) -> None:
     stored = scene.add(scene.bundle(Q5, {**Q6, "answers": [{"text": "唐"}]}, name="second"))
     found = dict(check(scene.submissions, scene.judge, base))
     assert found == {f"{stored.folder.parent.name}/{stored.folder.name}": None}
+
+
+def test_a_request_that_is_behind_is_held_against_the_board_with_it_merged(scene: Scene, base: Path) -> None:
+    """Its branch lacks what was accepted meanwhile; the two merged, as the recipe checks them, lack nothing."""
+    branch = Scene(scene.folder / "branch", scene.dataset, scene.judge)
+    shutil.copytree(scene.submissions, branch.submissions)
+    mine = branch.add(scene.bundle(Q5, {**Q6, "answers": [{"text": "唐"}]}, name="mine"))
+    meanwhile = Scene(scene.folder / "meanwhile", scene.dataset, scene.judge)
+    shutil.copytree(base, meanwhile.submissions)
+    meanwhile.add(scene.bundle(Q5, {**Q6, "answers": [{"text": "宋"}]}, name="meanwhile"))
+    assert set(problems(branch, meanwhile.submissions).values()) == {
+        "an accepted file was changed or removed"
+    }
+    merged = Scene(scene.folder / "merged", scene.dataset, scene.judge)
+    for one in (meanwhile, branch):
+        shutil.copytree(one.submissions, merged.submissions, dirs_exist_ok=True)
+    found = dict(check(merged.submissions, scene.judge, meanwhile.submissions))
+    assert found == {f"{scene.judge.board.key}/{mine.entry.id}": None}
 
 
 def test_an_accepted_entry_is_neither_changed_nor_removed(scene: Scene, board: Path, base: Path) -> None:

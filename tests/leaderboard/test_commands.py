@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from clwqa_bench import cli as program
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.registry import Registry
+from clwqa_leaderboard.packing import pack
 from tests.conftest import Result
 from tests.hub_server import TOKEN, serving, without_xet
 from tests.leaderboard.scene import FORM, Q5, Scene, bare, contents, rows, tampered
@@ -127,6 +129,36 @@ def test_handing_in(board: Board, scene: Scene, monkeypatch: pytest.MonkeyPatch)
         assert refused.code == 1
         assert "oracle" in refused.err
         assert len(hub.repositories["org/board"].pull_requests) == 1
+
+
+def test_a_name_that_is_no_repository_is_bad_input_even_in_a_dry_run(board: Board, scene: Scene) -> None:
+    refused = board("submit", str(scene.bundle()), "--repo", "bad name", "--dry-run")
+    assert refused.code == 2
+    assert "'bad name' cannot be the name of a repository" in refused.err
+
+
+def test_what_add_cannot_read_verify_cannot(board: Board, scene: Scene) -> None:
+    guess = {"id": "q5", "trace": [{"stage": "guess"}]}
+    bad = tampered(scene.bundle(), lambda files: files.update({"traces.jsonl": rows(guess)}))
+    for command in ("verify", "add"):
+        assert board(command, str(bad), "--submissions", "boards").code == 2
+
+
+def test_what_maintainers_decide_they_let_through(board: Board, scene: Scene) -> None:
+    first = scene.add(scene.bundle()).entry.id
+    shutil.copytree(scene.submissions, scene.folder / "base")
+    second = pack(
+        scene.folder / "run-demo", scene.form(FORM.replace("A. Author", "B. Author")), Path("second.zip")
+    )
+    assert "every answer is that of" in board("add", str(second), "--submissions", "submissions").err
+    taken = board("add", str(second), "--submissions", "submissions", "--supersedes", first, "--json")
+    assert taken.code == 0, taken.err
+    against = ("--submissions", "submissions", "--against", "base")
+    refused = board("check", *against)
+    assert refused.code == 1
+    assert "check --allow ENTRY" in " ".join(refused.out.split())
+    assert board("check", *against, "--allow", json.loads(taken.out)["entry"]).code == 0
+    assert board("check", "--submissions", "submissions").code == 0
 
 
 def test_withheld_gold_from_the_maintainer_to_the_submitter_and_back(

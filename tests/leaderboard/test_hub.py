@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi, hf_hub_download
 
+from clwqa_bench.errors import ClwqaError
 from clwqa_bench.hub import HubError
 from clwqa_leaderboard.hub import PullRequest, proposal, send
 from clwqa_leaderboard.submission import opened
@@ -55,6 +56,15 @@ def test_a_submission_is_one_file_in_a_pull_request(hub: Hub, bundle: Path, requ
 def test_the_path_is_that_of_the_entry(scene: Scene, bundle: Path, request_: PullRequest) -> None:
     stored = scene.add(bundle)
     assert request_.path == f"submissions/{stored.folder.parent.name}/{stored.entry.id}/bundle.zip"
+
+
+@pytest.mark.parametrize(
+    "repo", ["bad name", "org", "org/board/x", "../board", "https://huggingface.co/org/board"]
+)
+def test_nothing_is_proposed_to_what_cannot_be_a_repository(bundle: Path, repo: str) -> None:
+    with opened(bundle) as submission, pytest.raises(ClwqaError, match="cannot be the name") as error:
+        proposal(submission, repo)
+    assert error.value.field == "--repo"
 
 
 def test_a_maintainer_takes_the_bundle_from_the_pull_request(

@@ -48,6 +48,7 @@ def board(scene: Scene) -> Board:
     return Board(scene)
 
 
+@pytest.mark.usefixtures("small_samples")
 def test_every_run_becomes_an_entry_that_stands_as_its_kind(board: Board) -> None:
     board.ask(KgLookup(KgLookup.Config()), "lookup")
     board.ask(KgLookup(KgLookup.Config()), "lookup-sample", sample=1)

@@ -9,12 +9,19 @@ from typing import Any
 import pytest
 
 from clwqa_bench.grid import Gold, GoldQuestion, align
-from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction, RunManifest, StageUsage
+from clwqa_bench.predictions import (
+    DatasetRef,
+    PredictedAnswer,
+    Prediction,
+    RunManifest,
+    StageUsage,
+    TraceEvent,
+)
 from clwqa_bench.records import Answer
 from clwqa_leaderboard.probes import Case, Finding, Marks, Standing, probe
 
 REF = DatasetRef(name="d", version="1", content="c", split="test")
-USAGE = StageUsage(calls=1, seconds=0.5, tokens_in=100, tokens_out=20)
+USAGE = StageUsage(calls=1, seconds=0.5)
 N = 120
 
 
@@ -51,6 +58,7 @@ def one(case: Case) -> Finding:
 
 
 ONE = [question(1)]
+TWENTY = [question(number) for number in range(20)]
 MANY = [question(number) for number in range(N)]
 
 
@@ -67,22 +75,58 @@ def test_nothing_is_found_in_an_ordinary_run() -> None:
     ("fields", "name", "what"),
     [
         ({"oracle": ("anchors", "evidence")}, "oracle", "took anchors, evidence from the gold"),
-        ({"sample": 1}, "sample", "1 questions were asked"),
+        ({"sample": 20}, "sample", "20 questions were asked"),
     ],
 )
 def test_runs_with_gold_or_on_a_part(fields: dict[str, Any], name: str, what: str) -> None:
-    finding = one(case(ONE, [said("q001", "错")], **fields))
+    finding = one(case(TWENTY, [said(q.id, "错") for q in TWENTY], **fields))
     assert (finding.probe, finding.level) == (name, "reject")
     assert what in finding.what
     assert finding.fix
 
 
 def test_what_stands_apart_may_be_what_the_ranked_may_not() -> None:
-    sampled = case(ONE, [said("q001", "错")], sample=1)
+    sampled = case(TWENTY, [said(q.id, "错") for q in TWENTY], sample=20)
     oracle = case(ONE, [said("q001", "错")], oracle=("answers",))
     assert found(sampled, "sample") == [("sample", "remark")]
     assert found(oracle, "sample") == [("oracle", "reject")]
     assert found(oracle, "reference") == [("oracle", "remark")]
+
+
+@pytest.mark.parametrize(
+    ("sample", "seed", "withheld", "expected"),
+    [
+        (20, 0, False, None),
+        (19, 0, False, "19 questions drawn with seed 0"),
+        (20, 7, False, "20 questions drawn with seed 7"),
+        (20, 0, True, "tell it question by question"),
+    ],
+)
+@pytest.mark.parametrize("standing", ["sample", "reference"])
+def test_nobody_chooses_the_questions_of_a_sample(
+    sample: int, seed: int, withheld: bool, expected: str | None, standing: Standing
+) -> None:
+    questions = TWENTY[:sample]
+    sampled = case(questions, [said(q.id, "错") for q in questions], sample=sample, seed=seed)
+    refused = [f for f in probe(replace(sampled, withheld=withheld), standing) if f.level == "reject"]
+    assert [finding.probe for finding in refused] == (["picked"] if expected else [])
+    assert all(expected and expected in finding.what and finding.fix for finding in refused)
+
+
+GOLD_EVENT = TraceEvent(stage="link", op="gold", entities=("e:1",))
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["trace beside it", "trace in it"])
+def test_a_run_that_hides_the_gold_it_took_is_told_by_its_traces(beside: bool) -> None:
+    answered = said("q001", "错")
+    kept = answered if beside else answered.model_copy(update={"trace": (GOLD_EVENT,)})
+    hidden = replace(case(ONE, [kept]), traces={"q001": (GOLD_EVENT,)} if beside else {})
+    finding = one(hidden)
+    assert (finding.probe, finding.level, finding.ids) == ("oracle", "reject", ("q001",))
+    assert found(hidden, "sample") == [("oracle", "reject")]
+    assert found(hidden, "reference") == [("oracle", "remark")]
+    honest = replace(hidden, manifest=hidden.manifest.model_copy(update={"oracle": ("anchors",)}))
+    assert len(found(honest)) == 1  # it is said once
 
 
 def test_a_run_that_stopped_is_told_from_one_that_failed() -> None:
@@ -186,10 +230,17 @@ def test_wrong_answers_in_common_are_a_remark() -> None:
 
 
 def test_marks_tell_answers_apart_and_say_nothing_of_the_rest() -> None:
-    plain = Marks.of([said("a", "甲"), said("b"), None])
+    plain = Marks.of("abc", [said("a", "甲"), said("b"), None])
     assert plain.marks.tolist()[1:] == [0, 0]
-    assert plain.digest == Marks.of([said("a", "甲", usage={}), said("b"), None]).digest
-    assert plain.digest != Marks.of([said("a", "乙"), said("b"), None]).digest
+    assert plain.digest == Marks.of("abc", [said("a", "甲", usage={}), said("b"), None]).digest
+    assert plain.digest != Marks.of("abc", [said("a", "乙"), said("b"), None]).digest
+
+
+def test_the_same_answers_to_other_questions_are_another_run() -> None:
+    first = Marks.of(["q1"], [said("q1", "甲")])
+    other = Marks.of(["q2"], [said("q2", "甲")])
+    assert first.digest != other.digest
+    assert first.marks.tolist() == other.marks.tolist()
 
 
 @pytest.mark.parametrize(

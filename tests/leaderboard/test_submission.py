@@ -48,6 +48,14 @@ def test_a_form_asks_everything_and_an_empty_one_is_not_accepted(scene: Scene) -
         ('title = "查图"', 'title = "a\u202eb"', "title", "U+202E cannot be seen"),
         ('title = "查图"', 'title = "a\\u0000b"', "title", "U+0000 cannot be seen"),
         ('title = "查图"', f'title = "{"长" * 121}"', "title", "at most 120"),
+        ('title = "查图"', 'title = " 　"', "title", "shows nothing"),
+        ('title = "查图"', 'title = "\u200b"', "title", "U+200B cannot be seen"),
+        ('title = "查图"', 'title = "查图\U000e0041"', "title", "U+E0041 cannot be seen"),
+        ('title = "查图"', 'title = "\u3164"', "title", "U+3164 cannot be seen"),
+        ('title = "查图"', 'title = "查\u200d图"', "title", "'\\u200d' is not for a name"),
+        ('"A. Author"', '"\u200b"', "authors", "U+200B cannot be seen"),
+        ('"Reads the graph."', '" "', "description", "shows nothing"),
+        ('"Reads the graph."', '"Reads\ufeff the graph."', "description", "U+FEFF cannot be seen"),
         ("2026-11-30", '"yesterday"', "date", "date"),
         ('hardware = "Two cores."', 'hardware = "x"\nurl = "javascript:alert(1)"', "url", "https://"),
         ('hardware = "Two cores."', 'hardware = "x"\nscore = 1', "score", "not permitted"),
@@ -81,6 +89,11 @@ def test_prose_may_hold_any_sign_that_can_be_seen(scene: Scene) -> None:
     assert form.description == "a < b & c > d; <b>守株待兔</b>"  # the page escapes it
 
 
+def test_prose_may_hold_what_joins_letters_and_emoji(scene: Scene) -> None:
+    form = scene.form(FORM.replace("Reads the graph.", "می‌خواند 👩‍🔬"))
+    assert form.description == "می‌خواند 👩‍🔬"
+
+
 # --- names --------------------------------------------------------------------------------------------------
 
 
@@ -96,6 +109,11 @@ def test_prose_may_hold_any_sign_that_can_be_seen(scene: Scene) -> None:
         ("backbone", "openai/<b>gpt</b>"),
         ("backbone", "openai/\u202egpt"),
         ("backbone", "x" * 200),
+        ("backbone", " "),
+        ("code_version", "<script>"),
+        ("code_version", "1.0\u202e"),
+        ("code_version", "1.0\u0000"),
+        ("code_version", "x" * 200_000),
     ],
 )
 def test_names_that_a_board_does_not_print(scene: Scene, field: str, name: str) -> None:
@@ -132,7 +150,7 @@ def test_a_variant_is_part_of_the_entrys_name(scene: Scene) -> None:
         (replaced("items.jsonl", rows(B5).replace("史记".encode(), "史记".encode("gbk"))), "items.jsonl:1", "GBK"),
         (replaced("items.jsonl", rows({**B5, "raw_answer": "长" * 90_000})), "items.jsonl:1", "264 kB"),
         (replaced("items.jsonl", b"x" * (MAX_LINE + 1)), "items.jsonl:1", "longer than 16 MB"),
-        (replaced("items.jsonl", b"[" * 200_000 + b"\n"), "items.jsonl:1", "recursion"),
+        (replaced("items.jsonl", b"[" * 20_000 + b"\n"), "items.jsonl:1", "recursion"),
         (with_fields("run.json", owner="me"), "run.json: field owner", "not permitted"),
         (with_fields("run.json", sample=0), "run.json: field sample", "greater than"),
         (replaced("run.json", b"{}"), "run.json: field system", "required"),

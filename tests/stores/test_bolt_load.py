@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.bolt.connection import Address, Connection, dialect_of
-from clwqa_bench.kg.bolt.load import STATE, Loaded, Source, load
+from clwqa_bench.kg.bolt.load import STATE, Loaded, Source, _Batch, load
 from clwqa_bench.kg.bolt.store import BoltGraph, quoted, read_attribute, write_attribute
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.remote import ServerGoneError
@@ -100,6 +103,12 @@ def test_loading_twice_changes_nothing(small: MemoryGraph, connection: Connectio
     assert connection.read("MATCH (n:Entity) RETURN count(n)") == [[40]]
 
 
+def advised(connection: Connection) -> str:
+    """The options that name this database and no other."""
+    where = connection.address
+    return f"--uri {where.uri} --user {USER} --database {where.database}"
+
+
 class Cut(Exception):
     """Stands for the end of the process."""
 
@@ -128,7 +137,7 @@ def test_a_load_cut_off_goes_on(
         with pytest.raises(Cut):
             load(source(small), connection, batch=10)
     if connection.read(STATE):
-        with pytest.raises(GraphError, match=r"half loaded.*kg load --uri .* again"):
+        with pytest.raises(GraphError, match=rf"half loaded.*kg load {advised(connection)} --graph .* again"):
             BoltGraph.open(connection)
     load(source(small), connection, batch=17)  # another size of batch is no matter
     check_content(small, connection)
@@ -190,16 +199,67 @@ def test_nodes_of_something_else_are_left_alone(small: MemoryGraph, connection: 
     connection.write(lambda tx: tx.run("UNWIND range(1, 3) AS i CREATE (:Cat {lives: 9})").consume())
     with pytest.raises(GraphError, match="3 nodes of something else are there"):
         load(source(small), connection)
-    with pytest.raises(GraphError, match=r"no graph was loaded.*clwqa-bench kg load"):
+    with pytest.raises(GraphError, match=rf"no graph was loaded.*clwqa-bench kg load {advised(connection)}"):
         BoltGraph.open(connection)
     assert connection.read("MATCH (n) RETURN count(n), min(n.lives)") == [[3, 9]]
 
 
-def test_a_graph_that_was_changed_is_noticed(small: MemoryGraph, connection: Connection) -> None:
+@pytest.mark.parametrize(
+    ("lost", "what"),
+    [
+        ("(n:Entity {id: 'n7'})", "holds 39 entities"),
+        ("(n:ClwqaName {key: '又名5'})", "7 other names, not .* and 8"),
+    ],
+)
+def test_a_graph_that_was_changed_is_noticed(
+    small: MemoryGraph, connection: Connection, lost: str, what: str
+) -> None:
     load(source(small), connection)
-    connection.write(lambda tx: tx.run("MATCH (n:Entity {id: 'n7'}) DETACH DELETE n").consume())
-    with pytest.raises(GraphError, match="holds 39 entities"):
+    connection.write(lambda tx: tx.run(f"MATCH {lost} DETACH DELETE n").consume())
+    with pytest.raises(GraphError, match=what):
         load(source(small), connection)
+
+
+class Locking:
+    """A transaction that says in which order the node of the graph is written and its counter is read."""
+
+    order: tuple[str, ...] = ()
+
+    def run(self, text: str, **_: object) -> Locking:
+        self.order = tuple(word for word in re.findall(r"SET|WHERE", text))
+        return self
+
+    def single(self) -> None:
+        """Another loader has these rows."""
+
+
+def test_a_loader_locks_the_count_before_it_reads_it(small: MemoryGraph) -> None:
+    """Neo4j locks what is written: of two loaders that read first and write then, both would go on."""
+    transaction = Locking()
+    _Batch(source(small).parts()[0], 0, pa.table({"id": ["n1"]}))(transaction)  # type: ignore[arg-type]
+    assert transaction.order == ("SET", "WHERE", "SET")
+
+
+def indexed(server: BoltServer, database: str) -> set[str]:
+    """What an ArcadeDB has indexes of; it lists them in its own language only, over HTTP."""
+    rows = server.rows(database, "SELECT FROM schema:indexes")
+    return {f"{row['typeName']}.{name}" for row in rows for names in row["properties"] for name in names}
+
+
+def test_a_database_loaded_before_there_was_an_index_gets_it(
+    small: MemoryGraph, server: BoltServer, connection: Connection
+) -> None:
+    name = connection.address.database
+    now = connection.dialect
+    before = tuple(statement for statement in now.schema if "clwqa_Entity_label" not in statement)
+    connection.dialect = replace(now, schema=before)
+    load(source(small), connection)
+    assert "Entity.label" not in indexed(server, name)
+    connection.dialect = now
+    for _ in range(2):
+        assert load(source(small), connection).already
+        assert "Entity.label" in indexed(server, name)
+    check_content(small, connection)
 
 
 # ---------------------------------------------------------------------- the command, killed; the server, killed
@@ -326,6 +386,33 @@ def answering() -> Iterator[Callable[[bytes], str]]:
 def test_a_server_of_another_kind_or_version(answering: Callable[[bytes], str], answer: bytes) -> None:
     with pytest.raises(GraphError, match=r"does not speak a version of Bolt.*Neo4j 5"):
         Connection(Address.parse(answering(answer)), "x")
+
+
+def old_neo4j(listening: socket.socket) -> None:
+    """Neo4j 5.4 as far as one connection goes: it speaks Bolt 5.0 and says yes to everything."""
+    hello, yes = b"\xb1\x70\xa2\x86server\x8bNeo4j/5.4.0\x8dconnection_id\x811", b"\xb1\x70\xa1\x86fields\x90"
+    client, _ = listening.accept()
+    with client:
+        client.recv(20)
+        client.sendall(b"\x00\x00\x00\x05")
+        while head := client.recv(2):  # a message: its length, itself, no length
+            if length := int.from_bytes(head, "big"):
+                asked = client.recv(length, socket.MSG_WAITALL)
+                answer = hello if asked[1] == 1 else yes
+                client.sendall(len(answer).to_bytes(2, "big") + answer + b"\x00\x00")
+
+
+def test_a_server_that_cannot_be_told_to_send_no_notifications() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for _ in ("refused by the driver", "without that wish"):
+                old_neo4j(listening)
+
+        threading.Thread(target=serve, daemon=True).start()
+        with Connection(Address.parse(f"bolt://127.0.0.1:{listening.getsockname()[1]}"), "x") as connection:
+            assert (connection.agent, connection.dialect.product) == ("Neo4j/5.4.0", "Neo4j")
+            assert connection.read("MATCH (n:Entity) RETURN n.id") == []
 
 
 @pytest.mark.parametrize(

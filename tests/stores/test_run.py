@@ -15,8 +15,9 @@ import pytest
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.kg.bolt.load import Source, load
 from clwqa_bench.kg.build import index_tables
-from clwqa_bench.kg.remote import ServerGoneError
+from clwqa_bench.kg.remote import RemoteGraph, ServerGoneError
 from clwqa_bench.kg.sparql.load import fill
+from clwqa_bench.kg.stores import open_store, require_same
 from clwqa_bench.predictions import Prediction
 from clwqa_bench.records import QuestionView
 from clwqa_bench.runner import Pace, run
@@ -167,6 +168,23 @@ def test_a_server_that_is_away_is_said_before_anything_is_made(
     result = ask(scheme.format(host))
     assert (result.code, "answers at" in result.err) == (2, True)
     assert not (tmp_path / "run").exists()
+
+
+def test_an_endpoint_that_goes_away_is_not_said_to_hold_another_graph(small: Path) -> None:
+    away: list[int] = []
+    with endpoint(unpacked(small), away=away) as host, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("clwqa_bench.kg.sparql.engines.PAUSES", ())
+        store = open_store(f"{host}/sparql")
+        assert isinstance(store, RemoteGraph)
+        told = store.made_from
+
+        def and_then_away() -> str:
+            away.append(503)
+            return ""
+
+        patch.setattr(store, "made_from", lambda: told() or and_then_away())
+        with pytest.raises(ServerGoneError, match="answered 503"):
+            require_same(store, Dataset.open(small), host)
 
 
 def test_a_wrong_password_is_said_and_not_shown(

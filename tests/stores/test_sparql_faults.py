@@ -11,10 +11,12 @@ import pytest
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.export import export
 from clwqa_bench.kg.memory import MemoryGraph
+from clwqa_bench.kg.protocol import GraphStore
+from clwqa_bench.kg.remote import RemoteGraph, ServerGoneError
 from clwqa_bench.kg.sparql.load import Filled, fill
 from clwqa_bench.kg.stores import open_store
 from tests.conftest import Result
-from tests.sparql_server import endpoint
+from tests.sparql_server import HANGS, endpoint
 from tests.stores.agreement import check_walks, check_whole
 from tests.stores.graphs import HOSTILE, drawn, folder, hostile
 
@@ -65,6 +67,21 @@ def test_names_made_to_break_queries_are_data(tmp_path: Path, engine: str) -> No
     assert len(list(store.entities())) == len(HOSTILE)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_edge_out_of_the_graph_is_none_of_its_triples(tmp_path: Path, engine: str) -> None:
+    graph = drawn(tmp_path, 8)
+    file = exported(graph)
+    edge = next(line for line in file.read_text("utf-8").splitlines() if "#seeAlso>" in line)
+    head, relation, tail, end = edge.split(" ")
+    nowhere = [f"{head} {relation} <urn:clwqa:nowhere> {end}", f"<urn:clwqa:nowhere> {relation} {tail} {end}"]
+    file.write_text("\n".join([file.read_text("utf-8"), *nowhere, ""]), "utf-8")
+    store = open_store(f"{engine}:{file}")
+    assert isinstance(store, RemoteGraph)
+    assert list(store.triples()) == list(graph.triples())
+    assert store.counts() == (8, len(list(graph.triples())))
+    assert store.schema() == graph.schema()
+
+
 # ---------------------------------------------------------------------- a folder of Oxigraph's
 
 
@@ -87,6 +104,12 @@ def test_another_graph_is_refused(small: MemoryGraph, tmp_path: Path) -> None:
     with pytest.raises(GraphError, match="something else is there"):
         fill(folder(small), tmp_path / "mine")
     assert (tmp_path / "mine" / "letter.txt").read_text(encoding="utf-8") == "dear"
+
+
+def test_a_file_is_no_folder_to_load_into(small: MemoryGraph, tmp_path: Path) -> None:
+    (tmp_path / "kg.nt.gz").write_bytes(b"")
+    with pytest.raises(GraphError, match=r"this is a file\. Fix: name a new folder"):
+        fill(folder(small), tmp_path / "kg.nt.gz")
 
 
 def test_a_load_cut_off_leaves_nothing(
@@ -143,6 +166,46 @@ def test_nobody_answers(small: MemoryGraph) -> None:
         open_store(f"{address}/sparql").close()
     with pytest.raises(GraphError, match="no endpoint answers at"):
         open_store(f"{address}/sparql")
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for long."""
+    for name, seconds in (("PAUSES", (0.0, 0.0)), ("TIMEOUT", 0.3), ("SOON", 0.3)):
+        monkeypatch.setattr(f"clwqa_bench.kg.sparql.engines.{name}", seconds)
+
+
+@pytest.fixture
+def away() -> list[int]:
+    """What the endpoint answers next, before it answers as it should."""
+    return []
+
+
+@pytest.fixture
+def waiting(small: MemoryGraph, hasty: None, away: list[int]) -> Iterator[GraphStore]:
+    with endpoint(exported(small), away=away) as address:
+        yield open_store(f"{address}/sparql")
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_an_endpoint_that_cannot_answer_now_is_asked_again(
+    small: MemoryGraph, waiting: GraphStore, away: list[int], status: int
+) -> None:
+    away += [status] * 2
+    assert waiting.neighbours("n1") == small.neighbours("n1")
+    away += [status] * 3
+    with pytest.raises(ServerGoneError, match=f"answered {status}: not now"):
+        waiting.neighbours("n1")
+
+
+def test_a_hard_query_is_told_from_an_endpoint_that_hangs(waiting: GraphStore, away: list[int]) -> None:
+    away += [HANGS]
+    with pytest.raises(GraphError, match="took too long for a query") as raised:
+        waiting.neighbours("n1")
+    assert not isinstance(raised.value, ServerGoneError)  # another question can be answered
+    away += [HANGS] * 2
+    with pytest.raises(ServerGoneError, match="does not answer any more"):
+        waiting.neighbours("n1")
 
 
 def test_a_user_and_password(small: MemoryGraph, monkeypatch: pytest.MonkeyPatch) -> None:

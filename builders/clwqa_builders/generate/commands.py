@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from clwqa_bench.commands.common import DATASET, JsonOption
+from clwqa_bench.commands.common import DATASET, JsonOption, key_values
 from clwqa_bench.commands.run import (
     DryRunOption,
     LlmSettingsOption,
@@ -20,7 +20,6 @@ from clwqa_bench.commands.run import (
     MaxCostOption,
     MaxTokensOption,
     NoCacheOption,
-    key_values,
 )
 from clwqa_bench.console import emit, say, warn
 from clwqa_bench.dataset import Dataset
@@ -36,8 +35,13 @@ WHAT, HOW = "What is generated", "How the model is asked"
 
 def generate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="A folder of its own: a new one, or one to go on with.")
-    ],
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A folder of its own: a new one, or one to go on with. Only a --dry-run needs none.",
+        ),
+    ] = None,
     dataset: Annotated[
         Path,
         typer.Option("--dataset", "-d", help="The dataset whose graph is asked about, and that is added to."),
@@ -96,6 +100,8 @@ def generate(
 
     if (llm is None) == (replay is None):
         raise typer.BadParameter("name a model, or records to replay", param_hint="--llm, --replay")
+    if out is None and not dry_run:
+        raise typer.BadParameter("name the folder for the questions", param_hint="--out")
     tables = DatasetTables.open(dataset)
     if replay:
         asking = {
@@ -109,6 +115,7 @@ def generate(
         }
         if told := [name for name, given in asking.items() if given is not None]:
             raise typer.BadParameter("a replay asks no model: leave it out", param_hint=", ".join(told))
+        assert out is not None  # it is no dry run
         _show(making.replay(tables, replay, out), json)
         return
     options = Options(
@@ -124,6 +131,7 @@ def generate(
         if dry_run:
             emit(asdict(making.expect(tables, request, out, model)), json, _draw)
             return
+        assert out is not None  # it is no dry run
         try:
             found = making.generate(tables, request, out, model, concurrency)
         except KeyboardInterrupt:
@@ -199,5 +207,6 @@ def _draw_outcome(found: Any) -> RenderableType:
 def _draw(values: dict[str, Any]) -> RenderableType:
     table = Table.grid(Column(), Column(justify="right"), padding=(0, 2))
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), f"{value:,.4f}" if isinstance(value, float) else f"{value:,}")
+        shown = "unknown" if value is None else f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"
+        table.add_row(name.replace("_", " "), shown)
     return table

@@ -79,7 +79,7 @@ class Expected:
     missing: int
     tokens_in: int
     tokens_out: int
-    cost: float
+    cost: float | None
 
 
 @dataclass(slots=True)
@@ -149,8 +149,8 @@ def replay(tables: DatasetTables, source: Path, out: Path) -> Outcome:
     return Outcome(out, identity.model, 0, {}, counts)
 
 
-def expect(tables: DatasetTables, request: Request, out: Path, model: Model) -> Expected:
-    """What `generate` with the same arguments would take, if nothing were cached; `out` is only looked at.
+def expect(tables: DatasetTables, request: Request, out: Path | None, model: Model) -> Expected:
+    """What `generate` with the same arguments would take, if nothing were cached; `out` is only looked at, if named.
 
     Open the model with `dry` options: then nothing is asked and no key is needed.
     """
@@ -160,7 +160,7 @@ def expect(tables: DatasetTables, request: Request, out: Path, model: Model) -> 
         llm = open_llm(model.spec, None, model.options)
         try:
             done = {}
-            if out.exists() and any(out.iterdir()):
+            if out and out.exists() and any(out.iterdir()):
                 refuse_changes(out, _identity(tables, request, llm, model.options.language))
                 done = {record.word: record for record in read_records(out)}
             count, total = 0, NOTHING

@@ -19,6 +19,7 @@ from clwqa_bench.errors import BuildError, DatasetError
 from clwqa_bench.kg.build import read_tables
 from clwqa_bench.records import Question, hop_band
 from clwqa_builders.generate.folder import QUESTIONS, Identity, read_identity, refuse_other_dataset
+from clwqa_builders.generate.ids import read_ids
 from clwqa_builders.output.manifest import ADJUDICATED, Release, require_main, write_dataset
 from clwqa_builders.pairs.make import Made
 from clwqa_builders.validate.report import require_valid
@@ -131,7 +132,8 @@ def mix(
     if out.exists() and any(out.iterdir()):
         raise BuildError("the folder holds something already", fix="name a new or empty folder", file=out)
     written = read_generated(generation / QUESTIONS)
-    failed = read_ids(without, known={question.id for question in written}) if without else frozenset[str]()
+    known = {question.id for question in written}
+    failed = read_ids(without, known, "the generated questions") if without else ()
     generated = [question for question in written if question.id not in failed]
     pairs = tuple(opened.pairs())
     limit = opened.manifest.limits.questions_per_word
@@ -175,25 +177,6 @@ def read_generated(path: Path) -> list[Question]:
             fix = "make it again with `clwqa-bench generate --replay`"
             raise DatasetError(first["msg"], fix=fix, file=path, line=number, field=field) from None
     return found
-
-
-def read_ids(path: Path, known: Collection[str]) -> frozenset[str]:
-    """The ids in a file.  Raises DatasetError naming the line of one that is not known."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise DatasetError(
-            "the file is missing", fix="name a file with an id on each line", file=path
-        ) from None
-    except UnicodeDecodeError:
-        raise DatasetError("not UTF-8", fix="name a file with an id on each line", file=path) from None
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and line.strip() not in known:
-            what = f"{line.strip()!r} is none of the generated questions"
-            raise DatasetError(
-                what, fix="name the file of a review of this generation", file=path, line=number
-            )
-    return frozenset(filter(None, map(str.strip, lines)))
 
 
 def _release(manifest: Manifest, dataset: Path, identity: Identity, share: float, left_out: int) -> Release:

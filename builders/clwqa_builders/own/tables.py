@@ -319,6 +319,9 @@ def _text(path: Path, problems: Problems) -> Iterator[tuple[int, list[str]]]:
 def _lines(path: Path, problems: Problems) -> Iterator[str]:
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
+            if number == 1 and b"\0" in raw:  # as every second byte is in the header of a table in UTF-16
+                fix = "save the table as UTF-8 (in Excel: CSV UTF-8)"
+                raise GraphError("the table is in UTF-16 or no text", fix=fix, file=path, line=1)
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:

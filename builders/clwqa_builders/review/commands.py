@@ -168,11 +168,15 @@ def report(
     from clwqa_builders.pairs.adjudicated import COLUMNS
     from clwqa_builders.review import results, terminal
     from clwqa_builders.review.folder import ADJUDICATION, REPORT, open_review
+    from clwqa_builders.review.records import ReviewError
 
     opened = open_review(review)
     if bands and opened.plan.kind != "pairs":
         raise typer.BadParameter("is for a review of pairs", param_hint="--bands")
     found = results.Findings.of(opened)
+    if into and not any(ruling.verdicts for ruling in found.rulings.values()):
+        fix = "take in with `clwqa-bench review import` what the readers send back"
+        raise ReviewError("no verdict is there that a card could tell of", fix=fix, file=review)
     told = results.report(found)
     write_whole(review / REPORT, writers.json_bytes(told))
     if missing := [name for name, counts in told["annotators"].items() if counts["read"] < counts["given"]]:
@@ -184,6 +188,8 @@ def report(
         writers.write_sheet(COLUMNS, (decision.row for decision in decided), bands)
         say(f"{bands}: {len(decided):,} bands decided")
     if into:
+        if waiting := len(told["disagreements"]["open"]):
+            warn(f"{waiting} items are disputed and not settled; the card says so")
         add_review(into, told)
         say(f"{into}: the card tells of this review")
     if adjudicator:

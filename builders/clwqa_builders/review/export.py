@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from clwqa_bench.records import Method, Question, ScoringPair, Split
 from clwqa_builders.generate.folder import IDENTITY, read_identity
 from clwqa_builders.generate.folder import QUESTIONS as GENERATED
+from clwqa_builders.generate.ids import read_ids
 from clwqa_builders.output.schema import QUESTIONS
 from clwqa_builders.output.writers import table_of
 from clwqa_builders.review.folder import Review, begin, damaged, encode
@@ -66,7 +67,7 @@ class Request:
 def export(tables: DatasetTables, request: Request, out: Path) -> Review:
     """Draw the items and write plan and items into `out`; the sheets are another matter.
 
-    Raises ReviewError when nothing fits the request or an id is unknown.
+    Raises ReviewError when nothing fits the request, DatasetError when an id is unknown or listed twice.
     """
     _refuse_people(request.people)
     note = _note(tables, request)
@@ -150,25 +151,12 @@ def _choose(ids: Sequence[str], cells: Iterable[str], request: Request) -> tuple
     if not ids:
         raise ReviewError("nothing fits the request", fix="ask for another split or method, or for all")
     if request.ids:
-        chosen = _named(request.ids, cell_of)
+        chosen = read_ids(request.ids, cell_of, "what can be reviewed")
+        if not chosen:
+            raise ReviewError("the file lists no id", fix="write one id per line", file=request.ids)
         return Counter(cell_of[id] for id in chosen), [row_of[id] for id in chosen]
     size = request.number or max(1, round((request.rate or 0.0) * len(ids)))
     return Counter(cell_of.values()), [row_of[id] for id in draw(cell_of, size, request.seed)]
-
-
-def _named(path: Path, known: Container[str]) -> list[str]:
-    """The ids that a file lists, one per line.  Raises ReviewError for one that is unknown or there twice."""
-    found: dict[str, None] = {}
-    for number, line in enumerate(_read(path).decode("utf-8-sig").splitlines(), start=1):
-        if id := line.strip():
-            if id not in known or id in found:
-                what = f"{id} is there twice" if id in found else f"{id} is not among what can be reviewed"
-                fix = "list ids of the dataset (and split) named, each once"
-                raise ReviewError(what, fix=fix, file=path, line=number)
-            found[id] = None
-    if not found:
-        raise ReviewError("the file lists no id", fix="write one id per line", file=path)
-    return list(found)
 
 
 def _claims(path: Path) -> dict[str, str]:
@@ -195,7 +183,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        fix = "name a file of ids, or a folder that `clwqa-bench generate` has written"
+        fix = "name a folder that `clwqa-bench generate` has written"
         raise ReviewError("no such file", fix=fix, file=path) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ class Address:
             database or parts.path.strip("/") or DEFAULT_DATABASE,
         )
 
+    @property
+    def options(self) -> str:
+        """How a command line names it, so that what is advised goes to this database and to no other."""
+        return f"--uri {self.uri} --user {shlex.quote(self.user)} --database {shlex.quote(self.database)}"
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -68,7 +74,7 @@ class Dialect:
     schema: tuple[str, ...]
 
 
-_INDEXED = ((NODE, "id"), (NODE, "key"), (NODE, "place"), (NAME, "key"), (GRAPH, "name"))
+_INDEXED = ((NODE, "id"), (NODE, "label"), (NODE, "key"), (NODE, "place"), (NAME, "key"), (GRAPH, "name"))
 _UNIQUE = ((NODE, "id"), (GRAPH, "name"))
 _NEO4J_SCHEMA = (
     *(
@@ -115,7 +121,7 @@ class Connection:
 
     def __init__(self, address: Address, password: str) -> None:
         """Connect.  Raises GraphError when nothing answers, the user is refused or the server will not do."""
-        neo4j = _driver_package()
+        _driver_package()
         self.address = address
         self._options: dict[str, Any] = {
             "auth": (address.user, password) if password else None,
@@ -124,16 +130,31 @@ class Connection:
             "warn_notification_severity": "OFF",
         }
         with self._explained():
-            self._driver: Driver = neo4j.GraphDatabase.driver(address.uri, **self._options)
-            try:
-                with self._driver.session(
-                    database=address.database
-                ) as session:  # one try: not there is not there
-                    self.agent = session.run("RETURN 1").consume().server.agent
-                self.dialect = dialect_of(self.agent)
-            except BaseException:
-                self._driver.close()
-                raise
+            self._driver = self._answered()
+
+    def _answered(self) -> Driver:
+        """A driver whose server has answered and will do."""
+        from neo4j.exceptions import ConfigurationError
+
+        try:
+            return self._tried()
+        except ConfigurationError:
+            # Neo4j before 5.7, with Bolt before 5.2, cannot be told to send no notifications.
+            del self._options["notifications_min_severity"]
+            return self._tried()
+
+    def _tried(self) -> Driver:
+        from neo4j import GraphDatabase
+
+        driver = GraphDatabase.driver(self.address.uri, **self._options)
+        try:
+            with driver.session(database=self.address.database) as session:  # one try: not there is not there
+                self.agent = session.run("RETURN 1").consume().server.agent
+            self.dialect = dialect_of(self.agent)
+        except BaseException:
+            driver.close()
+            raise
+        return driver
 
     def close(self) -> None:
         self._driver.close()
@@ -281,10 +302,9 @@ def _speaks_otherwise(error: Exception) -> bool:
     )
 
 
-def _driver_package() -> Any:
+def _driver_package() -> None:
     try:
-        import neo4j
+        import neo4j  # noqa: F401 - only whether it is there
     except ImportError:
         fix = "pip install 'clwqa-bench[neo4j]'"
         raise GraphError("a Bolt store needs the package neo4j, which is not installed", fix=fix) from None
-    return neo4j

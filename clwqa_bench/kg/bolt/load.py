@@ -1,9 +1,9 @@
 """Loading a graph directory into a Bolt server, in batches; killed at any point it goes on where it stopped.
 
 A node of its own says which graph is in the database and how much of it.  A batch and the count of rows done are
-written in one transaction that first claims the rows: it moves the count on from where the batch begins, and does
-nothing if somebody already has.  So a batch whose confirmation was lost is not written twice, and neither is one
-that two loaders try at once.
+written in one transaction that first claims the rows: it locks the node, moves the count on from where the batch
+begins, and does nothing if somebody already has.  So a batch whose confirmation was lost is not written twice, and
+neither is one that two loaders try at once.
 """
 
 from __future__ import annotations
@@ -90,14 +90,24 @@ class Source:
         entities, triples = self._tables
         return entities.num_rows, triples.num_rows
 
+    @cached_property
+    def other_names(self) -> int:
+        """Names besides labels, as many as there are nodes of them."""
+        return sum(1 for _ in _other_names(self._named))
+
+    @property
+    def _named(self) -> pa.Table:
+        """The entities with aliases."""
+        entities, _ = self._tables
+        return entities.filter(pc.greater(pc.list_value_length(entities["aliases"]), 0))
+
     def parts(self) -> tuple[_Part, ...]:
         """What is written, in this order: entities, their other names, triples."""
         entities, triples = self._tables
-        named = entities.filter(pc.greater(pc.list_value_length(entities["aliases"]), 0))
         triples = triples.sort_by([(column, "ascending") for column in ("relation", "head", "tail")])
         return (
             _Part("entities_done", _placed(entities), _entities, itemgetter("type"), self._create_entities),
-            _Part("names_done", named, _other_names, lambda row: "", lambda _: CREATE_NAMES),
+            _Part("names_done", self._named, _other_names, lambda row: "", lambda _: CREATE_NAMES),
             _Part("triples_done", triples, _triples, itemgetter("relation"), _create_triples),
         )
 
@@ -121,6 +131,8 @@ COUNT = f"""
 MATCH (n:{NODE}) RETURN count(n) AS n
 UNION ALL
 MATCH (:{NODE})-[r]->(:{NODE}) RETURN count(r) AS n
+UNION ALL
+MATCH (n:{NAME}) RETURN count(n) AS n
 """
 
 
@@ -171,7 +183,12 @@ class _Batch:
 
     def __call__(self, transaction: ManagedTransaction) -> None:
         counter, end = self.part.counter, self.start + self.rows.num_rows
-        claim = f"MATCH (g:{GRAPH}) WHERE g.{counter} = $start SET g.{counter} = $end RETURN g.{counter}"
+        # Neo4j locks a node when it is written, so it is written before the count is read: two loaders would
+        # otherwise both read it, one after the other write it, and both go on.
+        claim = (
+            f"MATCH (g:{GRAPH}) SET g.locked = true WITH g WHERE g.{counter} = $start "
+            f"SET g.{counter} = $end RETURN g.{counter}"
+        )
         if transaction.run(claim, start=self.start, end=end).single() is None:
             return
         rows = sorted(self.part.read(self.rows), key=self.part.kind)
@@ -206,17 +223,17 @@ def _begin(source: Source, connection: Connection, *, resume: bool) -> tuple[dic
     if not complete and any(done) and not resume:
         what = f"{where}: the graph is half loaded ({done[0]:,} entities, {done[2]:,} triples)"
         raise GraphError(what, fix="leave --no-resume out to go on where it stopped")
-    if not complete:
-        connection.prepare()  # it may have been cut off before
+    connection.prepare()  # it may have been cut off before, or be older than one of the indexes
     return dict(zip(("entities_done", "names_done", "triples_done"), done, strict=True)), complete
 
 
 def _verify(source: Source, connection: Connection) -> None:
-    found = tuple(row[0] for row in connection.read(COUNT))
-    if found != source.counts:
-        (entities, triples), (here, edges) = source.counts, found
+    here, edges, names = (row[0] for row in connection.read(COUNT))
+    if (here, edges, names) != (*source.counts, source.other_names):
+        entities, triples = source.counts
         raise GraphError(
-            f"{connection.address.uri} holds {here:,} entities and {edges:,} triples, not {entities:,} and {triples:,}",
+            f"{connection.address.uri}, database {connection.address.database} holds {here:,} entities, {edges:,} "
+            f"triples and {names:,} other names, not {entities:,}, {triples:,} and {source.other_names:,}",
             fix="something else writes there; empty the database and load again",
         )
 

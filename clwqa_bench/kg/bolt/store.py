@@ -55,14 +55,18 @@ class BoltGraph(RemoteGraph):
     @staticmethod
     def open(connection: Connection) -> BoltGraph:
         """Open the graph in the connection's database.  Raises GraphError unless it is there and whole."""
-        fix = f"run `clwqa-bench kg load --uri {connection.address.uri}`"
+        address = connection.address
+        where = f"{address.uri}, database {address.database}"
+        fix = f"run `clwqa-bench kg load {address.options} --graph FOLDER` with the folder of the graph meant"
         rows = connection.read(f"MATCH (g:{GRAPH}) RETURN g.complete, g.ontology, g.entities, g.triples")
         if not rows:
-            raise GraphError(f"no graph was loaded into {connection.address.uri}", fix=fix)
+            raise GraphError(f"no graph was loaded into {where}", fix=fix)
         complete, ontology, *counts = rows[0]
         if not complete:
-            what = f"the graph in {connection.address.uri} is half loaded"
-            raise GraphError(what, fix=f"{fix} again; it goes on where it stopped")
+            raise GraphError(
+                f"the graph in {where} is half loaded",
+                fix=f"{fix} again; it goes on where it stopped, and refuses another graph",
+            )
         return BoltGraph(connection, Ontology.from_json(json.loads(ontology)), (counts[0], counts[1]))
 
     def close(self) -> None:

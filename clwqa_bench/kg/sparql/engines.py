@@ -6,16 +6,24 @@ A term is an RDF term as plain values, so that the store above need not know who
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from clwqa_bench.errors import GraphError
 from clwqa_bench.kg.remote import ServerGoneError
 
+if TYPE_CHECKING:
+    from httpx import Response
+
 INTEGERS = frozenset({"integer", "int", "long", "short", "nonNegativeInteger", "positiveInteger"})
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TIMEOUT = 60.0  # seconds an endpoint may take for one query
+# What an endpoint, or what stands before it, answers when it cannot now.
+AWAY = frozenset({429, 502, 503, 504})
+PAUSES = (1.0, 3.0)  # seconds until such an endpoint is asked again
+LEAST, SOON = "SELECT ?a WHERE { ?a ?b ?c } LIMIT 1", 10.0  # what any endpoint answers within so many seconds
 
 
 class Term(NamedTuple):
@@ -132,29 +140,21 @@ class OxigraphEngine:
 
 
 class HttpEngine:
-    """An endpoint that speaks the SPARQL 1.1 protocol and answers in its JSON format."""
+    """An endpoint that speaks the SPARQL 1.1 protocol and answers in its JSON format.
+
+    One that cannot answer now is asked again after a pause.  Raises ServerGoneError when it cannot then either.
+    """
 
     name = "SPARQL endpoint"
 
-    def __init__(self, url: str, user: str = "", password: str = "", timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, user: str = "", password: str = "") -> None:
         import httpx
 
         self._url = url
-        self._client = httpx.Client(auth=(user, password) if user else None, timeout=timeout)
+        self._client = httpx.Client(auth=(user, password) if user else None)
 
     def select(self, text: str) -> Iterator[Row]:
-        import httpx
-
-        try:
-            answer = self._client.post(
-                self._url, data={"query": text}, headers={"Accept": "application/sparql-results+json"}
-            )
-        except httpx.TimeoutException:
-            fix = "try again, or raise the endpoint's own limit"
-            raise GraphError(f"the endpoint {self._url} took too long", fix=fix) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            fix = "start it, or check the address"
-            raise ServerGoneError(f"no endpoint answers at {self._url} ({error})", fix=fix) from None
+        answer = self._answer(text)
         self._check(answer.status_code, answer.text)
         try:
             data = answer.json()
@@ -167,8 +167,49 @@ class HttpEngine:
         for row in rows:
             yield {name: _json_term(term) for name, term in row.items()}
 
+    def _answer(self, text: str) -> Response:
+        """What the endpoint says to a query."""
+        import httpx
+
+        try:
+            answer = self._post(text, TIMEOUT)
+            for pause in PAUSES:
+                if answer.status_code not in AWAY:
+                    break
+                time.sleep(pause)
+                answer = self._post(text, TIMEOUT)
+        except httpx.TimeoutException:
+            raise self._too_long() from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            fix = "start it, or check the address"
+            raise ServerGoneError(f"no endpoint answers at {self._url} ({error})", fix=fix) from None
+        if answer.status_code in AWAY:
+            fix = "wait until it answers again, then run the command again; or see the server's log"
+            raise ServerGoneError(
+                f"the endpoint {self._url} answered {answer.status_code}: {_short(answer.text)}", fix=fix
+            )
+        return answer
+
+    def _post(self, text: str, seconds: float) -> Response:
+        accepted = {"Accept": "application/sparql-results+json"}
+        return self._client.post(self._url, data={"query": text}, headers=accepted, timeout=seconds)
+
+    def _too_long(self) -> GraphError:
+        """Either the query is hard, and another one could be answered, or the endpoint hangs."""
+        import httpx
+
+        try:
+            alive = self._post(LEAST, SOON).status_code == 200
+        except httpx.HTTPError:
+            alive = False
+        if alive:
+            fix = "ask for less, or raise the endpoint's own limit"
+            return GraphError(f"the endpoint {self._url} took too long for a query", fix=fix)
+        fix = "start it again, or see the server's log"
+        return ServerGoneError(f"the endpoint {self._url} does not answer any more", fix=fix)
+
     def _check(self, status: int, text: str) -> None:
-        reason = " ".join(text.split())[:300]
+        reason = _short(text)
         if status in (401, 403):
             raise GraphError(
                 f"the endpoint {self._url} refused the user",
@@ -232,8 +273,12 @@ def _unreadable(path: Path, error: object) -> GraphError:
 
 
 def _no_query(error: object) -> GraphError:
-    reason = " ".join(str(error).split())[:300]
-    return GraphError(f"not valid SPARQL ({reason})", fix="correct the query")
+    return GraphError(f"not valid SPARQL ({_short(error)})", fix="correct the query")
+
+
+def _short(told: object) -> str:
+    """What a server or a parser says, on one line."""
+    return " ".join(str(told).split())[:300]
 
 
 def _not_select() -> GraphError:

@@ -25,9 +25,12 @@ class Filled:
 def fill(directory: Path, folder: Path) -> Filled:
     """Write the RDF of a graph directory into ``folder``, under another name first; a load cut off leaves nothing.
 
-    Raises GraphError if ``folder`` holds anything but this graph.
+    Raises GraphError if ``folder`` is a file or holds anything but this graph.
     """
     package = oxigraph()
+    if folder.exists() and not folder.is_dir():
+        fix = "name a new folder to load into; a file of RDF is asked as it is and needs no loading"
+        raise GraphError("this is a file", fix=fix, file=folder)
     digest = tables_digest(directory)
     if folder.exists() and any(folder.iterdir()):
         if _made_from(folder) != digest:

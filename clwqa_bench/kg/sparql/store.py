@@ -60,7 +60,9 @@ class SparqlGraph(RemoteGraph):
         entities = (
             f"SELECT (COUNT(DISTINCT ?a) AS ?n) WHERE {{ {self._values('t', None)} ?a a ?t ; {LABEL} ?l }}"
         )
-        triples = f"SELECT (COUNT(*) AS ?n) WHERE {{ {self._relations()} ?a ?p ?b }}"
+        # an edge may lead to what nothing is said about, which is no entity
+        described = f"EXISTS {{ ?a {LABEL} ?l }} && EXISTS {{ ?b {LABEL} ?m }}"
+        triples = f"SELECT (COUNT(*) AS ?n) WHERE {{ {self._relations()} ?a ?p ?b FILTER({described}) }}"
         here, there = (int(next(self._select(text))["n"].value) for text in (entities, triples))
         return here, there
 
@@ -185,9 +187,10 @@ class SparqlGraph(RemoteGraph):
         counts: dict[tuple[str, str, str], int] = {}
         own = self._own_type
         for row in self._select(f"SELECT ?a ?p ?b WHERE {{ {self._relations()} ?a ?p ?b }}"):
-            ends = own[row["a"].value], own[row["b"].value]
-            kind = ends[0], row["p"].value.removeprefix(ONTOLOGY), ends[1]
-            counts[kind] = counts.get(kind, 0) + 1
+            head, tail = own.get(row["a"].value), own.get(row["b"].value)
+            if head and tail:  # as in `_triples`: what nothing is said about is no entity
+                kind = head, row["p"].value.removeprefix(ONTOLOGY), tail
+                counts[kind] = counts.get(kind, 0) + 1
         return [Signature(*kind, count) for kind, count in counts.items()]
 
     # ------------------------------------------------------------------ inside
@@ -196,7 +199,7 @@ class SparqlGraph(RemoteGraph):
     def _own_type(self) -> Mapping[str, str]:
         """The most specific type of every entity, by IRI."""
         found: dict[str, set[str]] = {}
-        for row in self._select(f"SELECT ?a ?t WHERE {{ {self._values('t', None)} ?a a ?t }}"):
+        for row in self._select(f"SELECT ?a ?t WHERE {{ {self._values('t', None)} ?a a ?t ; {LABEL} ?l }}"):
             found.setdefault(row["a"].value, set()).add(row["t"].value.removeprefix(ONTOLOGY))
         return {node: own for node, types in found.items() if (own := self._own(types)) is not None}
 

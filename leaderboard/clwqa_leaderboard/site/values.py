@@ -40,6 +40,7 @@ from clwqa_leaderboard.entry import Board, Entry, Miss, Number, Outcomes, column
 from clwqa_leaderboard.scores import METRICS
 from clwqa_leaderboard.site.names import DISCLOSED, INDICATORS, indicator_name
 from clwqa_leaderboard.site.ranks import ranks
+from clwqa_leaderboard.succession import Claim, predecessor
 
 UNIT = 1e-5
 HALF = 50  # units: half of the last digit shown
@@ -139,21 +140,11 @@ def board_values(board: Board, stored: Sequence[Stored], bundles: str, ontology:
 
 
 def superseded(entries: Iterable[Entry]) -> dict[str, str]:
-    """Entries that a newer one replaces, by id: one of the same system and authors, and signed by the same if the old
-    one was signed.  Whatever else claims to replace an entry does not."""
-    known = {entry.id: entry for entry in entries}
-    found: dict[str, str] = {}
-    for entry in known.values():
-        old = known.get(entry.disclosure.supersedes)
-        if old is None or old.id == entry.id or _whose(old) != _whose(entry):
-            continue
-        if old.signed_by in ("", entry.signed_by):
-            found[old.id] = entry.id
-    return found
-
-
-def _whose(entry: Entry) -> tuple[str, str, str]:
-    return entry.manifest.system, entry.disclosure.authors, entry.standing
+    """Entries that a newer one replaces, by id: one signed with the same key that says so, or one to which the
+    maintainers gave its place.  Whatever else claims to replace an entry does not."""
+    claims = {entry.id: Claim.of(entry) for entry in entries}
+    replaced = ((predecessor(claim, claims), id) for id, claim in claims.items())
+    return {old: id for old, id in replaced if old and old != id}
 
 
 def rank_intervals(board: Board, stored: Sequence[Stored]) -> dict[str, RankInterval]:

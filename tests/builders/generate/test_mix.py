@@ -119,7 +119,7 @@ def test_questions_that_failed_a_review_stay_out(
 ) -> None:
     [question] = read_generated(generation / QUESTIONS)
     failed = tmp_path / "failed.txt"
-    failed.write_text(f"{question.id}\n", encoding="utf-8")
+    failed.write_text(f"{question.id}\n", encoding="utf-8-sig")  # as some editors write it
     found = mix(
         tables.root,
         generation,
@@ -135,6 +135,9 @@ def test_questions_that_failed_a_review_stay_out(
     with pytest.raises(DatasetError, match="'q1' is none of the generated questions") as caught:
         mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)
     assert caught.value.line == 2
+    failed.write_text(f"{question.id}\n{question.id}\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="is there twice"):
+        mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)
     failed.write_bytes("问".encode("gb18030"))
     with pytest.raises(DatasetError, match="not UTF-8"):
         mix(tables.root, generation, tmp_path / "again", 0.2, without=failed)

@@ -387,6 +387,14 @@ def test_a_dry_run_asks_nothing_and_says_what_it_would_take(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_dry_run_needs_no_folder_and_all_else_does(tables: DatasetTables, cli: Run, commands: None) -> None:
+    ask = ("generate", "--dataset", str(tables.root), "--llm", "openai:glm-4-flash")
+    told = cli(*ask, "--dry-run", "--json")
+    assert (told.code, json.loads(told.out)["missing"]) == (0, WORDS)
+    refused = cli(*ask)
+    assert (refused.code, "name the folder for the questions" in refused.err) == (2, True)
+
+
 def test_a_dry_run_counts_only_what_is_missing(command: Run) -> None:
     command("--words", "3")
     found = json.loads(command("--dry-run", "--json").out)

@@ -63,6 +63,7 @@ def test_csv_and_parquet_say_the_same(folder: Folder) -> None:
         ({"entities.tsv": ENTITIES + "c\tCleo\tCity\tmore\n"}, "entities.tsv:4: field type: the row has 4 cells"),
         ({"entities.tsv": ENTITIES.encode() + b"c\tK\xf6ln\tCity\n"}, "tsv:4: byte 4 of the line is not UTF-8"),
         ({"entities.tsv": ENTITIES + f"c\t{'x' * LONGEST_LINE}\tCity\n"}, "look for lost line ends"),
+        ({"entities.tsv": ENTITIES.encode("utf-16")}, "entities.tsv:1: the table is in UTF-16 or no text. Fix: save"),
         ({"entities.tsv": "id\tlable\na\tAnn\n"}, "entities.tsv:1: field lable: there is no column 'lable'"),
         ({"entities.tsv": "id\ta\n"}, "the columns are id, label, type, aliases, text"),
         ({"entities.tsv": "id\n"}, "field label: the column 'label' is missing"),

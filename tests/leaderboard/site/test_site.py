@@ -109,16 +109,17 @@ def test_samples_and_reference_lines_have_no_rank() -> None:
     assert found == {best.id: RankInterval(1, 1), second.id: RankInterval(2, 2)}
 
 
-def test_only_its_authors_replace_a_system() -> None:
+def test_only_its_key_or_the_maintainers_replace_an_entry() -> None:
     made = MadeUp(20)
-    old = made.entry("demo")
-    new = made.entry("demo", said={"supersedes": old.id})
-    made.entry("rival", said={"supersedes": new.id})
-    made.entry("demo", said={"supersedes": new.id, "authors": "Somebody Else"})
-    made.entry("demo", said={"supersedes": "demo@000000000000"})
-    signed = made.entry("other", signed_by="a@example.org")
-    made.entry("other", said={"supersedes": signed.id})
-    assert superseded([one.entry for one in made.stored]) == {old.id: new.id}
+    old = made.entry("demo", signed_by="SHA256:ours")
+    new = made.entry("demo", signed_by="SHA256:ours", said={"supersedes": old.id})
+    made.entry("rival", signed_by="SHA256:theirs", said={"supersedes": new.id})
+    made.entry("demo", said={"supersedes": new.id})
+    made.entry("demo", signed_by="SHA256:ours", said={"supersedes": "demo@000000000000"})
+    unsigned = made.entry("other")
+    made.entry("other", said={"supersedes": unsigned.id})
+    corrected = made.entry("other", supersedes=unsigned.id)
+    assert superseded([one.entry for one in made.stored]) == {old.id: new.id, unsigned.id: corrected.id}
 
 
 def test_a_withheld_board_has_scores_and_tells_nothing_of_single_questions(tmp_path: Path) -> None:
