@@ -20,7 +20,7 @@ from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import Question, QuestionView, Split
 from clwqa_bench.run_folder import Item
 from clwqa_bench.runs import MAX_LINE
-from clwqa_bench.systems import Context, Resources, System, Trace
+from clwqa_bench.systems import Bounds, Context, Guard, OutOfBounds, Resources, System, Trace
 
 TRACE_HEAD = 200  # entries of a trace list that are kept, besides those on a gold path
 ERROR_LENGTH = 500  # characters of an exception's message
@@ -46,12 +46,15 @@ class SplitGold:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What stays the same from question to question; `oracle` lists the stages replaced by gold."""
+    """What stays the same from question to question; `oracle` lists the stages replaced by gold, and each question is
+    held to `bounds`.
+    """
 
     system: System
     resources: Resources
     gold: SplitGold
     oracle: tuple[str, ...] = ()
+    bounds: Bounds = Bounds()
 
     def context(self, id: str) -> Context:
         """What the system gets with a question."""
@@ -61,6 +64,7 @@ class Setup:
             gold=self.gold.by_id[id] if self.oracle else None,
             oracle=self.oracle,
             llm=self.resources.llm,
+            guard=Guard(self.bounds),
         )
 
 
@@ -73,6 +77,7 @@ async def ask(setup: Setup, question: QuestionView, timeout: float | None = None
     """Ask one question.  What the system raises, or returns that is not a prediction of it, is status `error`.
 
     After `timeout` seconds the question is `timeout`, at the next moment the system waits for something.
+    One that may take no more is flagged `truncated`, and is `empty` if the system has no answer for that case.
     Raises LLMError or ServerGoneError if no other question could be asked either.
     """
     ctx = setup.context(question.id)
@@ -80,6 +85,8 @@ async def ask(setup: Setup, question: QuestionView, timeout: float | None = None
         found = await _answer(setup.system, question, ctx, timeout)
         if ctx.trace.replies["skipped"]:
             found = Prediction(id=question.id, status="skipped", error="the budget was used up")
+        elif ctx.guard.hit and "truncated" not in found.flags:
+            found = found.model_copy(update={"flags": (*found.flags, "truncated")})
         return _item(found, ctx.trace, setup.gold)
     except (TypeError, ValueError) as error:  # it cannot be written
         failed = _failed(question.id, error)
@@ -102,6 +109,8 @@ async def _answer(system: System, question: QuestionView, ctx: Context, timeout:
         return found
     except (LLMError, ServerGoneError):
         raise
+    except OutOfBounds:
+        return Prediction(id=question.id, status="empty")
     except asyncio.CancelledError as error:
         if (task := asyncio.current_task()) and task.cancelling():
             raise  # the run is being stopped

@@ -23,7 +23,7 @@ from clwqa_bench.llm.protocol import LLM, NOTHING, Estimate, LLMError, Options, 
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import RunManifest
 from clwqa_bench.records import QuestionView, Split
-from clwqa_bench.run_folder import RETRYABLE, refuse_changes
+from clwqa_bench.run_folder import RETRYABLE, begun, refuse_changes
 from clwqa_bench.runner import Model, Selection, manifest_of, opened, prepare
 from clwqa_bench.runs import ITEMS, MANIFEST, read_run, sampled
 from clwqa_bench.systems import Resources, System
@@ -45,12 +45,12 @@ WITHOUT_STAND_IN = "what is asked after the first reply to a question is not cou
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls of one task, and their tokens and cost (US dollars) at most."""
+    """Calls of one task, and their tokens and cost (US dollars, None if no price is known) at most."""
 
     calls: int
     tokens_in: int
     tokens_out: int
-    cost: float
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _missing(
     questions: Sequence[QuestionView], out: Path, manifest: RunManifest, retry: bool
 ) -> list[QuestionView]:
     """The questions a run into `out` would ask.  Raises PredictionError if it belongs to another run."""
-    if not (out / MANIFEST).exists():
+    if not begun(out):
         return list(questions)
     refuse_changes(out / MANIFEST, manifest)
     found = read_run(out).predictions if (out / ITEMS).exists() else ()
@@ -191,15 +191,16 @@ def _scaled(calls: int, estimate: Estimate, share: float) -> Calls:
         calls=ceil(calls * share),
         tokens_in=ceil(estimate.tokens_in * share),
         tokens_out=ceil(estimate.tokens_out * share),
-        cost=estimate.cost * share,
+        cost=None if estimate.cost is None else estimate.cost * share,
     )
 
 
 def _total(tasks: Iterable[Calls]) -> Calls:
     every = list(tasks)
+    costs = [task.cost for task in every if task.cost is not None]
     return Calls(
         calls=sum(task.calls for task in every),
         tokens_in=sum(task.tokens_in for task in every),
         tokens_out=sum(task.tokens_out for task in every),
-        cost=sum(task.cost for task in every),
+        cost=sum(costs) if len(costs) == len(every) else None,
     )

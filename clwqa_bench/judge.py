@@ -161,7 +161,7 @@ def make_tasks(
             yield JudgeTask(
                 id=f"{question.id}#{number}",
                 question_id=question.id,
-                **dict(asked),
+                **asked.model_dump(),
                 prompt_digest=digest,
                 prompt="\n\n".join(message["content"] for message in render(asked, language)),
             )

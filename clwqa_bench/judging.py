@@ -90,7 +90,7 @@ class Expected:
     missing: int
     tokens_in: int
     tokens_out: int
-    cost: float
+    cost: float | None
 
 
 @dataclass(slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
@@ -53,13 +54,28 @@ class RunWriter:
         """Write a line; returns how many lines, this one included, have become safe against a power failure.
 
         A line is with the operating system at once.  It is forced to disk together with those of the last
-        `SYNC_EVERY` seconds, so each of a slow system's answers is forced by itself.
+        `SYNC_EVERY` seconds, so each of a slow system's answers is forced by itself; `keep_safe` forces what no other
+        follows.
         Raises OSError, with nothing written, when it cannot be.
         """
         append_line(self.stream, item.line)
         self.statuses[item.prediction.id] = item.prediction.status
         self._pending += 1
-        return self.sync() if time.monotonic() - self._synced >= SYNC_EVERY else 0
+        return self.sync() if self._left() <= 0 else 0
+
+    async def keep_safe(self, told: Callable[[int], object]) -> None:
+        """Force every line to disk at most `SYNC_EVERY` seconds after it was written, and tell how many that were.
+
+        Goes on until cancelled.  Raises OSError when the disk does not take them.
+        """
+        while True:
+            await asyncio.sleep(self._left() if self._pending else SYNC_EVERY)
+            if self._pending and self._left() <= 0:
+                told(self.sync())
+
+    def _left(self) -> float:
+        """Seconds until what is written has to be forced to disk."""
+        return self._synced + SYNC_EVERY - time.monotonic()
 
     def sync(self) -> int:
         """Force to disk what is not there yet; returns how many lines that were."""
@@ -86,8 +102,8 @@ def append_line(stream: FileIO, line: bytes) -> None:
 
 @contextmanager
 def open_run(folder: Path, manifest: RunManifest, *, retry: bool = False) -> Iterator[RunWriter]:
-    """Take a run folder for writing: a new one, or one of the same configuration to go on with.
-
+    """Take a run folder for writing: a new one, or one of the same configuration to go on with.  One where nothing was
+    asked yet is as good as new, whatever its configuration: a run that could not begin does not keep the folder.
     With `retry`, predictions of a `RETRYABLE` status are moved to `retries.jsonl`, so that they are missing again.
     Raises PredictionError when another run holds it, when it belongs to another configuration, or when it holds
     something else; OSError when it cannot be written.
@@ -95,7 +111,7 @@ def open_run(folder: Path, manifest: RunManifest, *, retry: bool = False) -> Ite
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_strangers(folder)
     with alone(folder):
-        if (folder / MANIFEST).exists():
+        if begun(folder):
             refuse_changes(folder / MANIFEST, manifest)
         else:
             write_whole(folder / MANIFEST, manifest_bytes(manifest))
@@ -110,6 +126,13 @@ def open_run(folder: Path, manifest: RunManifest, *, retry: bool = False) -> Ite
                 yield writer
             finally:
                 writer.sync()
+
+
+def begun(folder: Path) -> bool:
+    """Whether a folder holds a run that has asked anything."""
+    if not (folder / MANIFEST).exists():
+        return False
+    return any(path.exists() and path.stat().st_size > 0 for path in (folder / ITEMS, folder / RETRIES))
 
 
 def manifest_bytes(manifest: RunManifest) -> bytes:

@@ -30,7 +30,7 @@ from clwqa_bench.registry import PluginError
 from clwqa_bench.run_folder import RunWriter, open_run
 from clwqa_bench.runs import dataset_ref
 from clwqa_bench.shards import Shard, asked
-from clwqa_bench.systems import Resources, SettingError, System, dataset_cache
+from clwqa_bench.systems import Bounds, Resources, SettingError, System, dataset_cache
 
 COLLECT_EVERY = 50_000  # objects more than before
 SHOW_EVERY = 10.0  # seconds between two lines about what the language model is doing
@@ -56,10 +56,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The language model of a run, for a system that uses one: spec and options of `open_llm`."""
+    """The language model of a run, for a system that uses one: spec and options of `open_llm`, and the `bounds` of
+    what one question may take of it.
+    """
 
     spec: str = "lexical"
     options: Options = field(default_factory=Options)
+    bounds: Bounds = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,12 @@ def manifest_of(setup: Setup, selection: Selection, model: Model) -> RunManifest
     config = system.config.model_dump(mode="json")
     if isinstance(setup.resources.kg, RemoteGraph):
         config["kg"] = setup.resources.kg.server
+    bounds = setup.bounds.given()
+    if bounds:
+        config["question"] = bounds
     return RunManifest(
         system=system.name,
-        variant=system.variant,
+        variant=",".join(filter(None, [system.variant, *(f"question_{k}={v}" for k, v in bounds.items())])),
         backbone=llm.name if llm else "none/lexical",
         config=config | {"llm": {**llm.describe(), **_own_tasks(system, model)}} if llm else config,
         dataset=dataset_ref(setup.gold.dataset, selection.split),
@@ -202,7 +208,8 @@ def opened(
         )
         with _language_model(system, resources, model, loop) as llm:
             gold = SplitGold(dataset, selection.split)
-            yield Setup(system, replace(resources, llm=llm, wait=loop.run), gold, replaced)
+            ready = replace(resources, llm=llm, wait=loop.run)
+            yield Setup(system, ready, gold, replaced, model.bounds if llm else Bounds())
 
 
 @contextmanager
@@ -221,8 +228,10 @@ def _language_model(
 
 
 def replaced_by_gold(system: System, oracle: Iterable[str]) -> tuple[str, ...]:
-    """The stages a run replaces by gold.  Raises SettingError for one that the system does not let be replaced."""
-    for stage in oracle:
+    """The stages a run replaces by gold.  Raises SettingError for one that the system does not let be replaced, at all
+    or with its settings."""
+    stages = tuple(sorted(set(oracle)))
+    for stage in stages:
         if stage not in system.oracles:
             known = ", ".join(system.oracles)
             raise SettingError(
@@ -230,7 +239,8 @@ def replaced_by_gold(system: System, oracle: Iterable[str]) -> tuple[str, ...]:
                 fix=f"use one of {known}" if known else "leave --oracle out: it lets no stage be replaced",
                 field="oracle",
             )
-    return tuple(dict.fromkeys((*system.oracle, *sorted(oracle))))
+    system.check_oracle(stages)
+    return tuple(dict.fromkeys((*system.oracle, *stages)))
 
 
 def prepare(system: System, resources: Resources) -> None:
@@ -283,9 +293,13 @@ async def _fill(
         showing = asyncio.create_task(show(activity, bar))
         try:
             async with asyncio.TaskGroup() as group:
+                safe = group.create_task(writer.keep_safe(bar.advance))
+                works = []
                 for question in missing:
-                    group.create_task(work(question))
+                    works.append(group.create_task(work(question)))
                     await _begun(room)
+                await asyncio.wait(works)
+                safe.cancel()
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:

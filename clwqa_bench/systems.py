@@ -14,8 +14,8 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -34,8 +34,9 @@ from clwqa_bench.predictions import Prediction, Stage, StageUsage, TraceEvent
 from clwqa_bench.records import Question, QuestionView, Record
 from clwqa_bench.registry import SYSTEMS, PluginError
 
-TAKEN = frozenset({"llm", "kg"})
-"""Names that no setting has: where `config` of run.json says which language model and which graph store were asked."""
+TAKEN = frozenset({"llm", "kg", "question"})
+"""Names that no setting has: where `config` of run.json says which language model and which graph store were asked, and
+what one question might take."""
 
 
 T = TypeVar("T")
@@ -149,6 +150,63 @@ def added(one: StageUsage, other: StageUsage) -> StageUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one question may take of the language model; None is no bound.  Part of a run's identity.
+
+    A reply from the cache counts as when it was made, so that a run made again ends its questions at the same calls;
+    bounds of `seconds` alone depend on the machine.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None  # both ways
+    seconds: float | None = None
+
+    def given(self) -> dict[str, int | float]:
+        """Those that there are, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class OutOfBounds(Exception):
+    """A question may take no more; what was gathered so far is to be answered from."""
+
+
+@dataclass(slots=True)
+class Guard:
+    """What one question has taken of its bounds; `hit` if a call was refused.
+
+    One of the calls is kept back for the answer until it is asked for.
+    """
+
+    bounds: Bounds = Bounds()
+    clock: Callable[[], float] = time.monotonic
+    hit: bool = False
+    calls: int = 0
+    tokens: int = 0
+    _answering: bool = False
+    _began: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def admit(self, *, last: bool) -> None:
+        """Count a call that is about to be made.  Raises OutOfBounds for one that exceeds a bound and is not `last`."""
+        if not last and self._reached():
+            self.hit = True
+            taken = f"{self.calls:,} calls, {self.tokens:,} tokens, {self.clock() - self._began:.1f} s"
+            raise OutOfBounds(f"the question may take no more after {taken}")
+        self.calls += 1
+        self._answering |= last
+
+    def _reached(self) -> bool:
+        most, calls = self.bounds, self.calls + (1 if self._answering else 2)
+        return (
+            (most.calls is not None and calls > most.calls)
+            or (most.tokens is not None and self.tokens >= most.tokens)
+            or (most.seconds is not None and self.clock() - self._began >= most.seconds)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What a system gets with a question.
 
@@ -162,19 +220,27 @@ class Context:
     gold: Question | None = None
     oracle: tuple[str, ...] = ()
     llm: LLM | None = None
+    guard: Guard = field(default_factory=Guard)
 
-    async def ask(self, task: Task[OutputT], stage: Stage | None = None) -> Reply[OutputT]:
+    async def ask(
+        self, task: Task[OutputT], stage: Stage | None = None, *, last: bool = False
+    ) -> Reply[OutputT]:
         """Ask the language model of the run; what it takes counts to `stage` (by default the task's).
 
         A model that fails is a reply with a status other than `ok`, never an exception.  A question of which any
         reply is `skipped` (the budget is used up) becomes `skipped` whatever the system makes of it.
+        Raises OutOfBounds, with nothing asked, if the question may take no more; but never for the call that is said
+        to be the `last`, the one that answers.  Catch it to answer from what there is; a question whose system does
+        not has no answer.  Either way its prediction is flagged `truncated`.
         Raises LLMError, which ends the run and is not to be caught, if no other question could be asked either.
         """
         if self.llm is None:
             raise LLMError(
                 "this run has no language model", fix="let a system that asks one say `uses_llm = True`"
             )
+        self.guard.admit(last=last)
         reply = await self.llm.do(task)
+        self.guard.tokens += reply.usage.tokens_in + reply.usage.tokens_out
         self.trace.reply(stage or task.stage, reply)
         return reply
 
@@ -186,8 +252,8 @@ class System(ABC):
     `uses_llm` says that it asks a language model; without it none is opened.  `tasks` are those it asks besides the
     ones of `clwqa_bench.llm.tasks`.
     `card` is what `clwqa-bench systems info` tells of where it comes from and what to expect of it.
-    `oracle` lists the stages that are always replaced by gold, `oracles` those that `--oracle` may name; a run with
-    any of them is marked and never enters a board.
+    `oracle` lists the stages that are always replaced by gold, `oracles` those that `--oracle` may name (which of them
+    fit the settings, `check_oracle` says); a run with any of them is marked and never enters a board.
     """
 
     name: ClassVar[str]
@@ -209,6 +275,12 @@ class System(ABC):
         """Tells runs of one system apart in tables; by default the settings that are not the default."""
         changed = self.config.model_dump(exclude_defaults=True)
         return ",".join(key if value is True else f"{key}={value}" for key, value in changed.items())
+
+    def check_oracle(self, oracle: Sequence[str]) -> None:  # noqa: B027 - most take any of `oracles`
+        """Refuse what cannot be taken from the gold with these settings; called before anything is prepared.
+
+        Raises SettingError for a stage that would replace nothing.
+        """
 
     def prepare(self, resources: Resources) -> None:  # noqa: B027 - most systems need nothing
         """Build indexes, learn from the train split; called once, before the first question."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,8 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pyoxigraph
+
+HANGS, HANGS_FOR = 500, 0.6  # a status, and for how many seconds it is not given
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -23,9 +26,16 @@ class Handler(BaseHTTPRequestHandler):
     )  # head and body leave together, else each answer waits for an acknowledgement of the first
     store: pyoxigraph.Store
     login: str | None = None
+    away: list[int]
 
     def do_POST(self) -> None:
         text = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode("utf-8"))["query"][0]
+        if self.away:
+            status = self.away.pop(0)
+            if status == HANGS:
+                time.sleep(HANGS_FOR)
+            self._answer(status, b"not now", "text/plain")
+            return
         if self.login and self.headers.get("Authorization") != f"Basic {self.login}":
             self._answer(401, b"who are you", "text/plain")
             return
@@ -56,12 +66,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def endpoint(file: Path, user: str = "", password: str = "") -> Iterator[str]:
-    """Serve an N-Triples file; gives the address of the host, the service is at /sparql."""
+def endpoint(file: Path, user: str = "", password: str = "", away: list[int] | None = None) -> Iterator[str]:
+    """Serve an N-Triples file; gives the address of the host, the service is at /sparql.
+
+    While `away` holds a status, it answers that to a query and takes it out; HANGS is one that comes late.
+    """
     store = pyoxigraph.Store()
     store.bulk_load(path=str(file), format=pyoxigraph.RdfFormat.N_TRIPLES)
     login = base64.b64encode(f"{user}:{password}".encode()).decode("ascii") if user else None
-    handler = type("Bound", (Handler,), {"store": store, "login": login})
+    handler = type(
+        "Bound", (Handler,), {"store": store, "login": login, "away": [] if away is None else away}
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,9 +1,9 @@
-"""What the commands that look at runs share: their options, and runs placed on the grid of a dataset."""
+"""What commands share: their options, settings as text, and runs placed on the grid of a dataset."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -82,6 +82,19 @@ def distinct_titles(runs: Sequence[tuple[str, Path]]) -> list[str]:
             for title, (name, path) in zip(titles, runs, strict=True)
         ]
     return titles
+
+
+def key_values(texts: Iterable[str], option: str) -> dict[str, str]:
+    """What `KEY=VALUE` texts of an option say.  Raises BadParameter for another text, or a key given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+        if key in found:
+            raise typer.BadParameter(f"{key} is set twice", param_hint=option)
+        found[key] = value
+    return found
 
 
 def _split_of(runs: Sequence[Run]) -> str:

@@ -24,6 +24,7 @@ from clwqa_bench.commands.common import (
     JsonOption,
     RunArgument,
     SplitOption,
+    key_values,
     open_runs,
 )
 from clwqa_bench.commands.run import (
@@ -33,7 +34,6 @@ from clwqa_bench.commands.run import (
     MaxCostOption,
     MaxTokensOption,
     NoCacheOption,
-    key_values,
 )
 from clwqa_bench.console import emit, say, warn
 from clwqa_bench.llm.cache import default_path

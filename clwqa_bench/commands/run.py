@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clwqa_bench import console, runner
-from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
+from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption, key_values
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.forecast import Forecast, forecast
 from clwqa_bench.llm.cache import default_path
@@ -22,7 +21,7 @@ from clwqa_bench.llm.tasks import Language
 from clwqa_bench.records import Split
 from clwqa_bench.run_folder import RETRYABLE
 from clwqa_bench.runner import Model, Pace
-from clwqa_bench.systems import SettingError, System, load_system
+from clwqa_bench.systems import Bounds, SettingError, System, load_system, system_class
 
 QUESTIONS, MODEL, WAY = "Which questions", "Language model", "How they are asked"
 
@@ -45,6 +44,10 @@ ShardOption = Annotated[
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of the system; may be repeated."),
+]
+RelaxOption = Annotated[
+    bool,
+    typer.Option("--relax", help="The same as --set relax=true, for a system that can relax constraints."),
 ]
 OracleOption = Annotated[
     list[str] | None,
@@ -87,6 +90,26 @@ MaxTokensOption = Annotated[
 MaxCostOption = Annotated[
     float | None, typer.Option(min=0, help="Most US dollars of this command.", rich_help_panel=MODEL)
 ]
+QuestionCallsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Most calls of one question; then it is answered from what there is.",
+        rich_help_panel=MODEL,
+    ),
+]
+QuestionTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Tokens of one question, both ways, after which it is answered.", rich_help_panel=MODEL
+    ),
+]
+QuestionSecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001, help="Seconds of one question after which it is answered.", rich_help_panel=MODEL
+    ),
+]
 ConcurrencyOption = Annotated[
     int, typer.Option(min=1, help="Questions in work at a time.", rich_help_panel=WAY)
 ]
@@ -127,6 +150,7 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and of the system.")] = 0,
     shard: ShardOption = None,
     settings: SettingsOption = None,
+    relax: RelaxOption = False,
     oracle: OracleOption = None,
     llm: LlmOption = None,
     llm_settings: LlmSettingsOption = None,
@@ -134,6 +158,9 @@ def run(
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
+    question_calls: QuestionCallsOption = None,
+    question_tokens: QuestionTokensOption = None,
+    question_seconds: QuestionSecondsOption = None,
     no_cache: NoCacheOption = False,
     kg: KgOption = None,
     concurrency: ConcurrencyOption = 8,
@@ -148,8 +175,11 @@ def run(
 
     Example: clwqa-bench run ceaf --llm openai:glm-4-flash --sample 200 --max-cost 1 --out runs/ceaf-glm
     """
-    under_test = load_system(system, key_values(settings or (), "--set"))
-    _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language})
+    given = key_values(settings or (), "--set")
+    under_test = load_system(system, _relaxed(system, given) if relax else given)
+    bounds = Bounds(question_calls, question_tokens, question_seconds)
+    bounded = {f"--question-{name}": value for name, value in bounds.given().items()}
+    _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language, **bounded})
     opened = Dataset.open(dataset)
     options = Options(
         language=language or opened.prompts,
@@ -158,7 +188,7 @@ def run(
         seed=seed,
         cache=None if no_cache else default_path(),
     )
-    model = Model(llm or "lexical", options)
+    model = Model(llm or "lexical", options, bounds)
     stages = tuple(oracle or ())
     if dry_run:
         found = forecast(
@@ -179,26 +209,25 @@ def run(
     _conclude(summary)
 
 
+def _relaxed(system: str, settings: dict[str, str]) -> dict[str, str]:
+    """Settings with `relax` on.
+
+    Raises SettingError for a system that has no such setting, BadParameter if it is given as well.
+    """
+    if "relax" not in system_class(system).Config.model_fields:
+        raise SettingError(f"{system} has no constraints to relax", fix="leave --relax out", field="--relax")
+    if "relax" in settings:
+        raise typer.BadParameter("relax is set twice", param_hint="--relax, --set")
+    return settings | {"relax": "true"}
+
+
 def _refuse_unused(system: System, given: dict[str, object]) -> None:
-    """Raise SettingError if a language model is chosen for a system that asks none."""
+    """Raise SettingError if a language model is chosen, or bounded, for a system that asks none."""
     named = [option for option, value in given.items() if value is not None]
     if named and not system.uses_llm:
         raise SettingError(
             f"{system.name} asks no language model", fix=f"leave {', '.join(named)} out", field=named[0]
         )
-
-
-def key_values(texts: Iterable[str], option: str) -> dict[str, str]:
-    """What `KEY=VALUE` texts of an option say.  Raises BadParameter for another text, or a key given twice."""
-    found: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
-        if key in found:
-            raise typer.BadParameter(f"{key} is set twice", param_hint=option)
-        found[key] = value
-    return found
 
 
 def _conclude(summary: runner.Summary) -> None:
@@ -232,9 +261,8 @@ def _draw_forecast(found: Forecast) -> RenderableType:
     for name in ("calls", "tokens in", "tokens out, at most", "US dollars, at most"):
         table.add_column(name, justify="right")
     for name, task in (*found.tasks.items(), ("total", found.total)):
-        table.add_row(
-            name, f"{task.calls:,}", f"{task.tokens_in:,}", f"{task.tokens_out:,}", f"{task.cost:,.4f}"
-        )
+        cost = "unknown" if task.cost is None else f"{task.cost:,.4f}"
+        table.add_row(name, f"{task.calls:,}", f"{task.tokens_in:,}", f"{task.tokens_out:,}", cost)
     tried = "" if found.tried == found.questions else f", reckoned from {found.tried:,}"
     notes = "\n".join(f"- {note}" for note in found.unknown)
     return Group(

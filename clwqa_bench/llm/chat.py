@@ -193,9 +193,11 @@ def _completion(text: str) -> Completion | Failure:
         body = json.loads(text)
         choice = body["choices"][0]
         message = choice["message"]
-        usage = body.get("usage") or {}
+        usage = body.get("usage")
+        if not isinstance(usage, dict):  # a good reply is not lost because it is counted oddly
+            usage = {}
         return Completion(
-            text=_plain(message.get("content")),
+            text=_plain(_joined(message.get("content"))),
             finish=_plain(choice.get("finish_reason")),
             refusal=_plain(message.get("refusal")),
             tokens_in=_count(usage.get("prompt_tokens")),
@@ -207,6 +209,14 @@ def _completion(text: str) -> Completion | Failure:
         )
 
 
+def _joined(content: object) -> object:
+    """The text of a message, which some endpoints send in parts."""
+    if not isinstance(content, list):
+        return content
+    texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
 def _plain(value: object) -> str:
     """Text that can be stored anywhere: no lone surrogates, not much longer than what is looked at."""
     text = value if isinstance(value, str) else ""
@@ -214,7 +224,7 @@ def _plain(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if type(value) is int and value >= 0 else None  # not True either
 
 
 def _error_of(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import inf
 
 from clwqa_bench.llm.protocol import NOTHING, Activity, Estimate, Limits
 
@@ -128,7 +129,7 @@ def retry_after(header: str | None, wall: float) -> float | None:
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the second: an offset larger than a time can have
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
@@ -141,7 +142,8 @@ def retry_after(header: str | None, wall: float) -> float | None:
 @dataclass(slots=True)
 class Budget:
     """What a run has used of its limits.  A completion is asked for only if its worst case still fits, so that
-    requests under way at the same time never exceed them together.  Requests that failed count as nothing.
+    requests under way at the same time never exceed them together.  Requests that failed count as nothing; what has no
+    known price fits no limit of cost.
     """
 
     limits: Limits
@@ -154,7 +156,7 @@ class Budget:
         asked = (
             ("calls", self.limits.calls, self.calls + 1),
             ("tokens", self.limits.tokens, after.tokens_in + after.tokens_out),
-            ("US dollars", self.limits.cost, after.cost),
+            ("US dollars", self.limits.cost, inf if after.cost is None else after.cost),
         )
         for unit, limit, total in asked:
             if limit is not None and total > limit * (1 + 1e-12):
@@ -166,5 +168,5 @@ class Budget:
     def settle(self, worst: Estimate, used: Estimate | None) -> None:
         """Replace what was set aside by what was used; None if nothing was answered."""
         self.calls -= used is None
-        back = Estimate(-worst.tokens_in, -worst.tokens_out, -worst.cost)
+        back = Estimate(-worst.tokens_in, -worst.tokens_out, None if worst.cost is None else -worst.cost)
         self.spent = self.spent + back + (used or NOTHING)

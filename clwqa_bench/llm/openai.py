@@ -15,7 +15,7 @@ from clwqa_bench.llm.chat import Chat, Completion, Failure
 from clwqa_bench.llm.limits import Budget, Clock, Limiter, count_tokens
 from clwqa_bench.llm.parsing import MAX_TEXT, read
 from clwqa_bench.llm.presets import FORMATS, Endpoint, Format, endpoint
-from clwqa_bench.llm.protocol import Estimate, Options, Reply
+from clwqa_bench.llm.protocol import Estimate, LLMError, Options, Reply
 from clwqa_bench.llm.talk import Talk, parameters_of, request_of, response_format
 from clwqa_bench.llm.tasks import (
     TASKS,
@@ -34,8 +34,25 @@ QUOTED = 4_000  # characters of a reply that is sent back to be repaired
 
 
 def open_openai(name: str, resources: Resources | None, options: Options) -> OpenAI:  # noqa: ARG001
-    """The back-end for a preset or a model id.  Raises LLMError if the endpoint or its key is missing."""
-    return OpenAI(name, endpoint(name, options.settings), options)
+    """The back-end for a preset or a model id.
+
+    Raises LLMError if the endpoint or its key is missing, or the price of what is not to cost more than a limit.
+    """
+    found = endpoint(name, options.settings)
+    _refuse_unknown_price(name, found, options)
+    return OpenAI(name, found, options)
+
+
+def _refuse_unknown_price(name: str, endpoint: Endpoint, options: Options) -> None:
+    prices = {"price_in": endpoint.price_in, "price_out": endpoint.price_out}
+    missing = [field for field, price in prices.items() if price is None]
+    if options.limits.cost is not None and missing:
+        settings = " ".join(f"--llm-set {field}=..." for field in missing)
+        raise LLMError(
+            f"a limit of cost cannot be held: the price of openai:{name} is not known",
+            fix=f"add {settings} (US dollars per million tokens, 0 if free), or use --max-tokens",
+            field=missing[0],
+        )
 
 
 class OpenAI:

@@ -52,8 +52,12 @@ class Endpoint(Settings):
     max_wait: FiniteFloat = Field(
         default=300.0, ge=0, description="Longest wait before the next attempt, in seconds."
     )
-    price_in: FiniteFloat = Field(default=0.0, ge=0, description="US dollars per million tokens sent.")
-    price_out: FiniteFloat = Field(default=0.0, ge=0, description="US dollars per million tokens received.")
+    price_in: FiniteFloat | None = Field(
+        default=None, ge=0, description="US dollars per million tokens sent, 0 if free."
+    )
+    price_out: FiniteFloat | None = Field(
+        default=None, ge=0, description="US dollars per million tokens received, 0 if free."
+    )
     price_as_of: str = Field(default="", description="Month the prices were looked up.")
     price_source: str = Field(default="", description="Where the prices were found.")
 
@@ -79,8 +83,10 @@ class Endpoint(Settings):
             "repairs": self.repairs,
         }
 
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """US dollars for so many tokens."""
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
+        """US dollars for so many tokens, None if a price is not known."""
+        if self.price_in is None or self.price_out is None:
+            return None
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
     def key(self) -> str | None:

@@ -44,16 +44,15 @@ class Reply(Generic[ValueT]):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a task would cost: tokens of the prompt, at most so many of the reply, US dollars (0 if free)."""
+    """What a task would cost: tokens of the prompt, at most so many of the reply, US dollars (None: no known price)."""
 
     tokens_in: int
     tokens_out: int
-    cost: float = 0.0
+    cost: float | None = 0.0
 
     def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(
-            self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out, self.cost + other.cost
-        )
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Estimate(self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out, cost)
 
 
 NOTHING = Estimate(0, 0)
@@ -67,7 +66,7 @@ class LLM(Protocol):
         """As in `RunManifest.backbone`: "none/lexical", "openai/glm-4-flash"."""
 
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
-        """Do one task.  Raises LLMError if no other task could be done either."""
+        """Do one task, at its own temperature if it has one.  Raises LLMError if no other could be done either."""
 
     def describe(self) -> Mapping[str, Any]:
         """Everything replies depend on (model, endpoint, parameters, prompt language): part of a run's identity."""

@@ -34,8 +34,13 @@ def request_of(
 
 
 def parameters_of(task: Task[Any], identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's parameters for a task, as sent; a null among the user's own leaves one out."""
+    """The model's parameters for a task, as sent; a null among the user's own leaves one out, whatever the task says.
+
+    A temperature of the task's own stands in place of the run's; without one, the parameters are the run's.
+    """
     merged = {"max_tokens": identity["max_tokens"] or task.max_tokens, **identity["parameters"]}
+    if task.temperature is not None and merged.get("temperature", 0) is not None:
+        merged["temperature"] = task.temperature
     return {name: value for name, value in merged.items() if value is not None}
 
 
@@ -75,7 +80,7 @@ class Talk(Generic[OutputT]):
             tokens_in=self.used.tokens_in,
             tokens_out=self.used.tokens_out,
             seconds=round(time.perf_counter() - self.began, 6),
-            cost=self.used.cost,
+            cost=self.used.cost or 0.0,
         )
 
     def failed(self, status: ReplyStatus, error: str) -> Reply[OutputT]:

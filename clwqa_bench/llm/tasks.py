@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, cast
 
 import orjson
-from pydantic import AfterValidator, ConfigDict
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from clwqa_bench.predictions import Stage
 from clwqa_bench.records import Record
@@ -55,6 +62,7 @@ class Task(Record, Generic[OutputT]):
     """Base of all tasks.  `max_tokens` bounds the reply; `stage` is where its cost counts unless a system says.
 
     `alone` says that the reply has to be the JSON object and nothing besides: no prose, no code fence around it.
+    `temperature` is that of this call, instead of the run's own (None); the lexical back-end has none.
     A task from elsewhere names the folder of its templates in `prompts`, says `by_rule` what is replied to it without
     a model, and is listed in `System.tasks`.
     """
@@ -66,6 +74,16 @@ class Task(Record, Generic[OutputT]):
     stage: ClassVar[Stage]
     alone: ClassVar[bool] = False
     prompts: ClassVar[Path] = PROMPTS
+
+    temperature: FiniteFloat | None = Field(default=None, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _fields(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a temperature unless the call has one of its own."""
+        fields: dict[str, Any] = dump(self)
+        if self.temperature is None:
+            fields.pop("temperature", None)
+        return fields
 
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the reply: every key required and no other allowed, without references, values closed to

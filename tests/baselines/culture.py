@@ -25,7 +25,7 @@ from clwqa_bench.llm.tasks import Task
 from clwqa_bench.ontology import Ontology, Relation, Term
 from clwqa_bench.predictions import Prediction
 from clwqa_bench.records import Question, QuestionView
-from clwqa_bench.systems import Context, Resources, System
+from clwqa_bench.systems import Bounds, Context, Guard, Resources, System
 
 PASSAGE = "宋人有耕者。田中有株，兔走触株，折颈而死，因释其耒而守株。"
 
@@ -131,8 +131,10 @@ def answer_of(
     id: str = "q",
     gold: Question | None = None,
     oracle: tuple[str, ...] = (),
+    bounds: Bounds | None = None,
 ) -> Prediction:
     """One question put to a system, with its trace filled in as a runner does."""
-    ctx = Context(kg=kg, rng=np.random.default_rng(0), gold=gold, oracle=oracle, llm=llm)
+    guard = Guard(bounds or Bounds())
+    ctx = Context(kg=kg, rng=np.random.default_rng(0), gold=gold, oracle=oracle, llm=llm, guard=guard)
     found = asyncio.run(system.answer(QuestionView(id=id, text=text), ctx))
     return found.model_copy(update={"trace": tuple(ctx.trace.events), "usage": ctx.trace.usage()})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
 from clwqa_bench.llm.protocol import LLM, NOTHING, Estimate, Reply, ReplyStatus
-from clwqa_bench.llm.tasks import Task
+from clwqa_bench.llm.tasks import Answers, ExtractAnswers, Task
 
 Talk = Literal["nothing", "noise", "everything"]
 NOISE = "\u3000㊣】｝{[“—→ NULL \ud7ff"
@@ -51,6 +51,37 @@ class Misbehaving:
             return said(task, self.talk)
         assert self.model is not None
         return await self.model.do(task)
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    def estimate(self, task: Task[Any]) -> Estimate:
+        return NOTHING
+
+    async def close(self) -> None: ...
+
+
+@dataclass
+class Recalling:
+    """Does every task as another model does, but answers what nothing it was shown says."""
+
+    ANSWER: ClassVar[str] = "凭空记得之人"
+    FIELDS: ClassVar[dict[str, Any]] = {"answers": (ANSWER,), "answer": ANSWER, "response": ANSWER}
+
+    model: LLM | None
+
+    name = "test/recalling"
+
+    async def do(self, task: Task[Any]) -> Reply[Any]:
+        if isinstance(task, ExtractAnswers):
+            return Reply("ok", Answers(answers=(self.ANSWER,)))
+        assert self.model is not None
+        reply = await self.model.do(task)
+        if reply.value is None:
+            return reply
+        known = type(reply.value).model_fields
+        own = {name: value for name, value in self.FIELDS.items() if name in known}
+        return replace(reply, value=reply.value.model_copy(update=own))
 
     def describe(self) -> dict[str, Any]:
         return {}

@@ -107,6 +107,24 @@ def test_answers_cite_the_paths_they_rest_on(kg: MemoryGraph) -> None:
     assert EvidenceAnswer.model_validate_json(found.raw_answer or "").answers == answer
 
 
+@pytest.mark.parametrize(
+    ("answer", "cites", "source", "flags"),
+    [
+        (("王先慎",), (), "graph", ()),  # a path ends there
+        (("吕不韦",), (1,), "graph", ()),  # on what was cited
+        (("吕不韦",), (), "parametric", ("parametric",)),  # an entity, but no evidence shown says so
+        (("巴黎",), (), "parametric", ("parametric",)),
+        (("巴黎",), (7,), "parametric", ("parametric",)),  # there is no seventh snippet
+    ],
+)
+def test_an_answer_that_rests_on_no_evidence_is_the_models_own(
+    answer: tuple[str, ...], cites: tuple[int, ...], source: str, flags: tuple[str, ...], kg: MemoryGraph
+) -> None:
+    found = ask(ceaf(top_k=1), QUESTION, kg, reads("守株待兔", answer=answer, cites=cites))
+    assert ([answer.source for answer in found.answers], found.flags) == ([source], flags)
+    assert all(bool(answer.support) == (answer.source == "graph") for answer in found.answers)
+
+
 def test_every_stage_is_recorded(kg: MemoryGraph) -> None:
     found = ask(ceaf(top_k=1), QUESTION, kg, reads("守株待兔", "刻舟求剑"))
     link = event(found, "link")
@@ -288,6 +306,27 @@ def test_gold_takes_the_place_of_a_stage(
     llm = wrong()
     assert values(diagnosed(tiny, llm, oracle, top_k=9), *FIVE) == expected
     assert len(llm.asked) == 4 * calls
+
+
+@pytest.mark.parametrize(
+    ("oracle", "marked"),
+    [
+        ((), set()),
+        (("anchors",), {"link"}),
+        (("elements",), {"link"}),
+        (("stage1",), {"link"}),
+        (("anchors", "elements"), {"link"}),
+        (("evidence",), {"link", "retrieve", "rank"}),
+    ],
+)
+def test_stages_whose_place_gold_takes_say_so(
+    oracle: tuple[str, ...], marked: set[str], tiny: Dataset
+) -> None:
+    (question, *_) = tiny.questions("train")
+    found = ask(
+        ceaf(), question.question, tiny.kg(), wrong(), gold=question if oracle else None, oracle=oracle
+    )
+    assert {event.stage for event in found.trace if event.op == "gold"} == marked
 
 
 def test_gold_anchors_have_the_elements_predicted(tiny: Dataset) -> None:

@@ -86,6 +86,17 @@ def test_a_mention_is_linked_by_the_first_tier_that_finds_a_node(
     assert names.nodes(mention, elements.split()) == (nodes, tier)
 
 
+@pytest.mark.parametrize(
+    ("mention", "nodes"),
+    [
+        ("守株待树兔甲", ("守株待兔",)),  # a likeness of 2/3; 守株缘木 has 1/3, which would do by itself
+        ("守株待兔缘木", ("守株待兔", "守株缘木")),  # 2/3 both
+    ],
+)
+def test_of_near_names_only_the_nearest_count(mention: str, nodes: tuple[str, ...], kg: MemoryGraph) -> None:
+    assert Names(kg, Gazetteer(kg), similarity=0.3, cap=9).nodes(mention, []) == (nodes, "near")
+
+
 def test_nodes_that_tie_are_kept_up_to_the_cap(kg: MemoryGraph) -> None:
     assert Names(kg, Gazetteer(kg), similarity=0.6, cap=1).nodes("序", ["Unit"]) == (("序一",), "typed")
 

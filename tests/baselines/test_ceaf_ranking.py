@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from clwqa_baselines.ceaf import ranking
-from clwqa_baselines.ceaf.config import CeafConfig
+from clwqa_baselines.ceaf.config import RANKERS, CeafConfig, RankerError
 from clwqa_baselines.ceaf.ranking import (
-    RANKERS,
     Cheap,
     MeanOfNodes,
-    RankerError,
     Similarity,
     Unranked,
     open_ranker,
@@ -22,7 +20,7 @@ from clwqa_baselines.ceaf.ranking import (
 )
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path
-from clwqa_bench.systems import Resources
+from clwqa_bench.systems import Resources, load_system
 from tests.baselines import culture
 
 
@@ -121,9 +119,19 @@ def test_rankers_are_opened_by_name(name: str, kind: type, kg: MemoryGraph) -> N
     assert isinstance(opened(name, kg), kind)
 
 
-def test_an_unknown_ranker_names_the_nearest(kg: MemoryGraph) -> None:
-    with pytest.raises(RankerError, match=r"no ranker 'chaep'.*did you mean 'cheap'"):
-        opened("chaep", kg)
+def test_an_unknown_ranker_is_refused_with_the_nearest_before_anything_is_opened() -> None:
+    with pytest.raises(RankerError, match=r"no ranker 'chaep'.*did you mean 'cheap'") as caught:
+        load_system("ceaf", {"ranker": "chaep"})
+    assert caught.value.field == "ranker"
+    with pytest.raises(RankerError, match="use one of cascade, cheap, neural, none, similarity"):
+        load_system("ceaf", {"ranker": "?"})
+
+
+@pytest.mark.parametrize("ranker", ["neural", "cascade"])
+def test_a_ranker_that_learns_needs_its_scorer_before_anything_is_opened(ranker: str) -> None:
+    with pytest.raises(RankerError, match=f"'{ranker}' needs a trained node scorer.*scorer=FOLDER") as caught:
+        load_system("ceaf", {"ranker": ranker})
+    assert caught.value.field == "scorer"
 
 
 def test_a_ranker_that_is_not_installed_is_said_to_be_so(

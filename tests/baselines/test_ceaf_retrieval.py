@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,7 @@ from clwqa_baselines.ceaf.retrieval import (
 )
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path
-from clwqa_bench.ontology import Ontology
+from clwqa_bench.ontology import Ontology, Term
 from tests.baselines import culture
 from tests.baselines.culture import ONTOLOGY
 
@@ -217,6 +218,18 @@ def test_the_most_specific_element_is_relaxed_first_and_the_target_once() -> Non
     assert asked == [
         constraints("Work", "Word Idiom", target="Word"),
         constraints("Work", "Word", target="Word"),  # Idiom is a Word already there
+    ]
+
+
+def test_of_elements_at_different_depths_the_deepest_is_relaxed_first() -> None:
+    parents = {**culture.TYPES, "Fable": "Idiom"}
+    deeper = Ontology({name: Term(name, (), (), parent) for name, parent in parents.items()}, {})
+    query, always_one_more = constraints("Proverb", "Fable", target="Work"), itertools.count(1)
+    relaxed = relax(query, paths(0), lambda _: paths(next(always_one_more)), deeper, budget=9)
+    assert [(step.of, step.narrow, step.broad) for step in relaxed.steps] == [
+        ("m1", "Fable", "Idiom"),
+        ("m0", "Proverb", "Word"),  # of two equally deep ones the first
+        ("m1", "Idiom", "Word"),
     ]
 
 

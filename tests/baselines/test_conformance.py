@@ -2,122 +2,49 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, cast
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
-from clwqa_bench.asking import Setup, SplitGold, ask
-from clwqa_bench.dataset import Dataset
+from clwqa_bench.asking import SplitGold
 from clwqa_bench.kg.build import write_index
 from clwqa_bench.kg.memory import MemoryGraph
-from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.llm.lexical import Lexical
-from clwqa_bench.llm.protocol import LLM, ReplyStatus
+from clwqa_bench.llm.protocol import ReplyStatus
 from clwqa_bench.ontology import Ontology, Relation, Term
-from clwqa_bench.predictions import Prediction
-from clwqa_bench.records import Question, QuestionView, TripleRef
-from clwqa_bench.registry import SYSTEMS
-from clwqa_bench.systems import Resources, System, system_class
+from clwqa_bench.records import Question
+from clwqa_bench.systems import Resources, system_class
 from tests import tiny_dataset
-from tests.baselines.misbehaving import Misbehaving, Talk
+from tests.baselines import conformance
+from tests.baselines.conformance import (
+    ASKING,
+    FAILURES,
+    HONEST,
+    ODD,
+    QUESTIONS,
+    TALKS,
+    Known,
+    Ready,
+    is_sound,
+    plain,
+    prepared,
+    survived,
+    written,
+)
+from tests.baselines.misbehaving import Misbehaving, Recalling, Talk
 from tests.llm.strict import check_strict
-
-HONEST = [
-    name for name in SYSTEMS.names() if not system_class(name).oracle
-]  # the others are gold by another name
-ASKING = [name for name in HONEST if system_class(name).uses_llm]
-
-QUESTIONS = {
-    "one step": "成语“守株待兔”出自何篇？",
-    "three steps": "“守株待兔”所出的书是谁写的？",
-    "two things": "“四面楚歌”和“破釜沉舟”都出自哪部书？",
-    "meaning": "请解释成语“买椟还珠”。",
-}
-ODD = {
-    "names nothing": "今天天气怎么样？",
-    "empty": "",
-    "isolated": "“孤云野鹤”出自哪部书？",
-    "separators": "《甲，乙；丙、丁 -> (戊)｛己｝|“庚”》的作者是谁？",
-    "other language": "Which book does “守株待兔” come from?",
-    "another script": "В какой книге впервые встречается это выражение?",
-    "control characters": "“守株待兔”\x00\u202e出自\ud83d何篇？".encode("utf-8", "replace").decode(),
-    "very long": "“守株待兔”出自何篇？" * 200,
-}
-
-ODD_ENTITIES = [
-    tiny_dataset.entity("word:孤云野鹤", "Idiom"),
-    tiny_dataset.entity("book:sep", "Book", "甲，乙；丙、丁 -> (戊)｛己｝|“庚”"),
-    tiny_dataset.entity("person:sep", "Person", "辛 ；壬, and 癸"),
-]
-ODD_TRIPLES = [("book:sep", "authoredBy", "person:sep")]
-
-
-class Sealed:
-    """Gold that nobody may look at."""
-
-    @property
-    def by_id(self) -> dict[str, Question]:
-        raise AssertionError("gold was looked at")
-
-
-@dataclass(frozen=True)
-class Known:
-    """Gold that may be looked at."""
-
-    by_id: dict[str, Question]
-    withheld: bool = False
-
-
-NO_GOLD = cast(SplitGold, Sealed())
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A system prepared for a graph."""
-
-    system: System
-    resources: Resources
-
-    def ask(
-        self, text: str, llm: LLM | None = None, *, id: str = "q", gold: SplitGold = NO_GOLD
-    ) -> Prediction:
-        """What the runner makes of it."""
-        return self.ask_all([QuestionView(id=id, text=text)], llm, gold=gold)[0]
-
-    def ask_all(
-        self, questions: Sequence[QuestionView], llm: LLM | None = None, *, gold: SplitGold = NO_GOLD
-    ) -> list[Prediction]:
-        """All questions at once."""
-        resources = replace(self.resources, llm=llm or self.resources.llm)
-        setup = Setup(self.system, resources, gold)
-
-        async def every() -> list[Any]:
-            return await asyncio.gather(*(ask(setup, question) for question in questions))
-
-        return [item.prediction for item in asyncio.run(every())]
-
-    @cached_property
-    def views(self) -> list[QuestionView]:
-        return [QuestionView(id=f"q{n}", text=text) for n, text in enumerate(QUESTIONS.values())]
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Resources:
-    """The tiny dataset with a few oddities in its graph."""
-    folder = tmp_path_factory.mktemp("tiny")
-    entities = [*tiny_dataset.ENTITY_ROWS, *ODD_ENTITIES]
-    tiny_dataset.write(folder, entities=entities, triples=[*tiny_dataset.TRIPLE_ROWS, *ODD_TRIPLES])
-    dataset = Dataset.open(folder)
-    graph = dataset.kg()
-    found = Resources(
-        graph, graph.ontology, lambda: dataset.questions("train"), cache=tmp_path_factory.mktemp("cache")
-    )
-    return replace(found, llm=Lexical(found))
+    return conformance.tiny(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -125,23 +52,12 @@ def ready(tiny: Resources) -> Callable[[str], Ready]:
     """Systems by name, each prepared once."""
     known: dict[str, Ready] = {}
 
-    def prepared(name: str) -> Ready:
+    def once(name: str) -> Ready:
         if name not in known:
-            known[name] = _prepared(name, tiny)
+            known[name] = prepared(name, tiny)
         return known[name]
 
-    return prepared
-
-
-def _prepared(name: str, resources: Resources) -> Ready:
-    system = system_class(name)()
-    system.prepare(resources)
-    return Ready(system, resources)
-
-
-def survived(found: Prediction) -> bool:
-    """Whether the system itself said what became of the question."""
-    return "exception" not in found.flags
+    return once
 
 
 # ---------------------------------------------------------------------- what it answers and shows
@@ -152,24 +68,6 @@ def test_it_answers_and_what_it_shows_is_in_the_graph(name: str, ready: Callable
     for found in ready(name).ask_all(ready(name).views):
         assert found.status in ("ok", "empty")
         is_sound(found, ready(name).resources.kg)
-
-
-def is_sound(found: Prediction, kg: GraphStore) -> None:
-    """Whatever a prediction names is there: triples and entities in the graph, support and citations in what was
-    shown."""
-    nodes = set(kg.entities())
-    edges = {TripleRef(head=t.head, relation=t.relation, tail=t.tail) for t in kg.triples()}
-    assert nodes.issuperset(found.topics)
-    assert nodes.issuperset(answer.entity_id for answer in found.answers if answer.entity_id)
-    assert nodes.issuperset(text.entity_id for text in found.evidence.texts if text.entity_id)
-    assert edges.issuperset(found.evidence.shown())
-    shown = found.evidence.ids()
-    assert shown.issuperset(id for answer in found.answers for id in answer.support)
-    assert shown.issuperset(cited.evidence_id for cited in found.citations if cited.ok)
-    for event in found.trace:
-        assert nodes.issuperset(event.entities)
-        assert edges.issuperset(event.triples)
-        assert edges.issuperset(triple for path in event.paths for triple in path.triples)
 
 
 @pytest.mark.parametrize("name", ASKING)
@@ -189,29 +87,53 @@ def test_every_endpoint_takes_the_schemas_of_what_is_asked(name: str, ready: Cal
 
 
 TRACED = {  # what diagnostics and docs count on
-    "byokg-rag": "link retrieve answer",
+    "byokg-rag": "link expand decide retrieve plan answer adapt",
     "ceaf": "link type_paths retrieve rank answer",
-    "graphrag": "retrieve answer",
+    "cot": "answer",
+    "graphrag": "link retrieve answer adapt",
     "kg-lookup": "link retrieve rank answer",
-    "mindmap": "link retrieve answer",
-    "pog": "link plan expand answer",
+    "mindmap": "link retrieve prune refine answer adapt",
+    "pog": "link plan expand retrieve prune memory decide reflect answer adapt",
     "rag": "retrieve answer adapt",
-    "tog": "link expand answer",
+    "tog": "link expand retrieve prune decide answer adapt",
     "topk-triples": "link retrieve rank answer adapt",
+    "zero-shot": "answer",
 }
 
 
 @pytest.mark.parametrize("name", [name for name in HONEST if name in TRACED])
-def test_the_stages_it_is_known_for_are_traced(name: str, ready: Callable[[str], Ready]) -> None:
-    found = ready(name).ask(QUESTIONS["one step"])
-    assert {event.stage for event in found.trace} >= set(TRACED[name].split())
+def test_its_stages_are_traced_all_of_them(name: str, ready: Callable[[str], Ready]) -> None:
+    found = ready(name).ask(QUESTIONS["three steps"])
+    assert {event.stage for event in found.trace} == set(TRACED[name].split())
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_an_answer_from_the_models_memory_is_told_apart(name: str, ready: Callable[[str], Ready]) -> None:
+    """It rests on nothing that was shown (or on what the model says it does, by its citations)."""
+    for text in QUESTIONS.values():
+        found = ready(name).ask(text, Recalling(ready(name).resources.llm))
+        assert found.status == "ok", found.error
+        (recalled,) = (answer for answer in found.answers if answer.text == Recalling.ANSWER)
+        assert recalled.entity_id is None
+        assert recalled.source == "parametric" or recalled.support
+        assert "parametric" in found.flags or recalled.source != "parametric"
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [(name, stage) for name in HONEST for stage in system_class(name).oracles]
+)
+def test_what_it_takes_from_the_gold_is_marked_as_such(
+    name: str, stage: str, ready: Callable[[str], Ready], tiny: Resources
+) -> None:
+    """A board tells by these marks a run that hides that it had gold."""
+    question = next(iter(tiny.train()))
+    known = cast(SplitGold, Known({question.id: question}))
+    found = ready(name).ask(question.question, id=question.id, gold=known, oracle=(stage,))
+    assert "gold" in {event.op for event in found.trace}
+    assert "gold" not in {event.op for event in ready(name).ask(question.question).trace}
 
 
 # ---------------------------------------------------------------------- what it survives
-
-
-TALKS: tuple[Talk, ...] = ("nothing", "noise", "everything")
-FAILURES: tuple[ReplyStatus, ...] = ("refused", "unparsed", "error", "timeout")
 
 
 @pytest.mark.parametrize("status", FAILURES)
@@ -267,18 +189,13 @@ def test_odd_questions_have_a_status(name: str, ready: Callable[[str], Ready]) -
 # ---------------------------------------------------------------------- what it depends on, and what not
 
 
-def plain(found: Prediction) -> dict[str, Any]:
-    """A prediction without what a clock says."""
-    return found.model_dump(mode="json", exclude={"usage": True, "trace": {"__all__": {"ms"}}})
-
-
 @pytest.mark.parametrize("name", HONEST)
 def test_the_same_question_gets_the_same_answer_in_any_order(
     name: str, ready: Callable[[str], Ready], tiny: Resources
 ) -> None:
     views = ready(name).views
     once = ready(name).ask_all(views)
-    again = [_prepared(name, tiny).ask(view.text, id=view.id) for view in reversed(views)]
+    again = [prepared(name, tiny).ask(view.text, id=view.id) for view in reversed(views)]
     assert [plain(found) for found in once] == [plain(found) for found in reversed(again)]
 
 
@@ -295,6 +212,21 @@ def test_gold_changes_nothing(name: str, ready: Callable[[str], Ready]) -> None:
     assert plain(sealed) == plain(poisoned)
 
 
+@pytest.mark.slow
+def test_another_process_says_the_same_however_it_hashes(tmp_path: Path) -> None:
+    """Whatever goes through a set comes out in another order there, see `conformance.main`."""
+
+    def said(seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-m", conformance.__name__, str(tmp_path / seed)]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+    one, other = said("1").splitlines(), said("2").splitlines()
+    assert one[0] != other[0], "the two processes hash alike"
+    assert len(one) == 1 + len(HONEST) * len(QUESTIONS)
+    assert one[1:] == other[1:]
+
+
 # ---------------------------------------------------------------------- graphs of other shapes
 
 HUB = 10_000
@@ -303,23 +235,16 @@ HUB = 10_000
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Resources:
     """The tiny dataset with a book that ten thousand idioms are from."""
-    folder = tmp_path_factory.mktemp("crowded")
     words = [f"word:之乎者也{number:05}" for number in range(HUB)]
     entities = [*tiny_dataset.ENTITY_ROWS, *(tiny_dataset.entity(id, "Idiom") for id in words)]
     triples = [*tiny_dataset.TRIPLE_ROWS, *((id, "hasSource", "book:史记") for id in words)]
-    tiny_dataset.write(folder, entities=entities, triples=triples)
-    dataset = Dataset.open(folder)
-    graph = dataset.kg()
-    found = Resources(
-        graph, graph.ontology, lambda: dataset.questions("train"), cache=tmp_path_factory.mktemp("cache")
-    )
-    return replace(found, llm=Lexical(found))
+    return written(tmp_path_factory.mktemp("crowded"), entities, triples)
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_a_hub_is_no_trouble(name: str, crowded: Resources) -> None:
     gold = Known({"q": tiny_dataset.QUESTIONS[5].model_copy(update={"id": "q"})})  # to shorten traces by
-    system = _prepared(name, crowded)
+    system = prepared(name, crowded)
     for text in ("《史记》里有哪些成语？", "“四面楚歌”见于哪部书？"):
         found = system.ask(text, gold=cast(SplitGold, gold))
         assert found.status in ("ok", "empty"), found.error
@@ -360,7 +285,7 @@ def _of_things(question: Question) -> Question:
 
 @pytest.mark.parametrize("name", HONEST)
 def test_a_graph_without_types_is_no_trouble(name: str, untyped: Resources) -> None:
-    system = _prepared(name, untyped)
+    system = prepared(name, untyped)
     assert system.ask(QUESTIONS["one step"]).status in ("ok", "empty")
     for talk in TALKS:
         found = system.ask(QUESTIONS["one step"], Misbehaving(talk=talk))

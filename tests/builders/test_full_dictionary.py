@@ -101,6 +101,19 @@ def test_a_character_taken_for_one_the_printers_lacked(tmp_path: Path) -> None:
     assert not is_clean(found.senses[0])
 
 
+def test_what_was_simplified_by_mistake(tmp_path: Path) -> None:
+    glosses = {
+        "干符": "1.旧指帝王受命于天的吉祥征兆。",  # 乾符
+        "干粮": "1.预先做好的供外出食用的干的主食。",
+        "茶山": "1.产茶的山。当地以茶着称，有人着《茶谱》，看着它长大。",
+    }
+    (tmp_path / "a.json").write_text(json.dumps(glosses, ensure_ascii=False), encoding="utf-8")
+    assert {entry.word: entry.senses for entry in read_dictionary(tmp_path)} == {
+        "干粮": ("预先做好的供外出食用的干的主食。",),
+        "茶山": ("产茶的山。当地以茶著称，有人著《茶谱》，看着它长大。",),
+    }
+
+
 def test_only_words_of_han_characters_are_read(tmp_path: Path) -> None:
     (tmp_path / "重.json").write_text(
         json.dumps({"重阳": "1.节名。", "重": "1.厚。", "重A": "1.无。"}), "utf-8"
@@ -182,6 +195,24 @@ def test_a_story_that_begins_with_its_place(lexicon: Lexicon) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "story"),
+    [
+        (
+            "以熊胆制成的药丸。唐某人幼时嗜学，其母曾和熊胆为丸，使夜咀咽，以苦志提神。",
+            "唐某人幼时嗜学，其母曾和熊胆为丸，使夜咀咽，以苦志提神。",
+        ),
+        ("有伏熊形横轼的车。汉时为公，列侯所用。", None),
+        ("西周初辅佐文王的大臣泰颠和闳夭的并称。", None),
+        ("指秦末一老父于圯上授予张良的《太公兵法》。", None),
+    ],
+)
+def test_what_a_word_names_is_no_story(text: str, story: str | None, lexicon: Lexicon) -> None:
+    sense = told(f"{text}事见《后汉书·逸民传》。", lexicon)
+    assert sense.story == story
+    assert sense.story or sense.meaning
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "指《春秋》一书。",  # a sentence about a work
@@ -192,6 +223,13 @@ def test_a_story_that_begins_with_its_place(lexicon: Lexicon) -> None:
 )
 def test_what_is_no_evidence(text: str, lexicon: Lexicon) -> None:
     assert told(text, lexicon).citation is None
+
+
+def test_a_meaning_that_is_not_whole_is_not_told(lexicon: Lexicon) -> None:
+    sense = told("有几种说法。（1）谓父、子、孙。《后汉书·逸民传》：“游于江上。”", lexicon)
+    assert sense.meaning is None
+    assert sense.citation is not None
+    assert read_sense(entry("都了", "昆虫名‘蝉的别称。"), lexicon) is None
 
 
 def test_the_hexagram_qian_is_not_simplified(lexicon: Lexicon) -> None:

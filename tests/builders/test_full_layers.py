@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from clwqa_bench.ontology import Ontology
 from clwqa_builders.extract.anthologies import READERS, Passage, at, prose, read_anthologies, verses
 from clwqa_builders.extract.canonical import Canonicaliser
 from clwqa_builders.extract.headwords import Headword
+from clwqa_builders.extract.metre import cut_damaged
 from clwqa_builders.extract.records import CrossRef
 from clwqa_builders.extract.script import simplified
 from clwqa_builders.extract.senses import Sense
@@ -47,10 +48,14 @@ def test_answers_are_split_and_riddles_merged(tmp_path: Path) -> None:
     pairs = [
         ["泥菩萨过江", "自身难保；保不住自己"],
         ["擀面杖吹火", "一窍不通"],
-        ["泥菩萨过江", "自身难保；难保"],
+        ["泥菩萨过江", "自身难保；保不住"],
     ]
     first, second = sayings(tmp_path, pairs)
-    assert (first.riddle, first.answers, first.row) == ("泥菩萨过江", ("自身难保", "保不住自己", "难保"), "0")
+    assert (first.riddle, first.answers, first.row) == (
+        "泥菩萨过江",
+        ("自身难保", "保不住自己", "保不住"),
+        "0",
+    )
     assert second == Saying("擀面杖吹火", ("一窍不通",), "1")
 
 
@@ -60,6 +65,9 @@ def test_answers_are_split_and_riddles_merged(tmp_path: Path) -> None:
         ("祖传的皮袄", "里外孬（n"),  # a pun whose bracket lost its half
         ("新褡裢（d", "一条心"),
         ("竹林里栽柏树", "亲"),  # what is left of 亲（青）上加亲
+        ("咸菜缸里的秤砣", "一言"),  # what is left of 一言（盐）难尽（进）
+        ("康熙替父还债", "碗了"),
+        ("杆子上挂灯笼", "一窍不"),  # its last character was lost: 一窍不通 is another's answer
         ("盐罐", ""),
     ],
 )
@@ -94,11 +102,82 @@ def test_verses_lose_notes_and_quotes_and_gain_a_full_stop() -> None:
     )
 
 
-def test_a_short_sentence_is_read_with_the_next() -> None:
-    assert prose(["孟子曰：“然。人皆有不忍人之心。先王有之。”"]) == (
-        "孟子曰：然。人皆有不忍人之心。",
-        "先王有之。",
-    )
+@pytest.mark.parametrize(
+    ("paragraph", "standing"),
+    [
+        pytest.param(
+            "孟子曰：“然。人皆有不忍人之心。先王有之。”",
+            ["然。人皆有不忍人之心。"],
+            id="a short sentence is read with the next",
+        ),
+        pytest.param(
+            "对曰：“小惠未徧，民弗从也。”公曰：“牺牲玉帛，弗敢加也，必以信。”",
+            ["小惠未遍，民弗从也。", "牺牲玉帛，弗敢加也，必以信。"],
+            id="who speaks is not part of the line",
+        ),
+        pytest.param(
+            "庄王曰：“诺，舍而止。虽然，吾犹取此，然后归尔。”引师而去之，遂归于楚国。",
+            ["诺，舍而止。虽然，吾犹取此，然后归尔。"],
+            id="what is told after a speech lacks its subject",
+        ),
+        pytest.param(
+            "「王曰『何以利吾國』？大夫曰『何以利吾家』？」",
+            ["王曰‘何以利吾国’？大夫曰‘何以利吾家’？"],
+            id="words within a sentence keep their marks",
+        ),
+        pytest.param(
+            "其母曰：「往之女家，必敬必戒，毋違夫子！』以順為正者，妾婦之道也。",
+            ["往之女家，必敬必戒，毋违夫子！"],
+            id="marks that do not match",
+        ),
+        pytest.param(
+            "《易》曰：“王臣蹇蹇，匪躬之故。”夫不以所居之时不一。",
+            [],
+            id="words quoted from another book are not this one's",
+        ),
+        pytest.param("老氏稱：“上德不德，是以有德。”", [], id="nor are those of 老子"),
+        pytest.param("或问之曰：此可为乎？曰：不可为也，吾不敢。", [], id="a speech without marks"),
+    ],
+)
+def test_prose_is_split_with_its_quotation_marks_in_sight(paragraph: str, standing: list[str]) -> None:
+    assert list(Passage(at("某篇"), "0", prose([paragraph])).sentences) == standing
+
+
+def test_a_text_is_whole_even_where_its_lines_are_not() -> None:
+    passage = Passage(at("某篇"), "0", prose(["公曰：“可矣！”命子封帅车二百乘以伐京。"]))
+    assert passage.text == "公曰可矣命子封帅车二百乘以伐京"
+    assert passage.sentences == ()
+
+
+def lost(genre: str, *poems: Sequence[str]) -> list[str]:
+    """The lines that are cut, of poems under one title."""
+    passages = [
+        Passage(at("某题", str(number), genre=genre), str(number), verses(lines))
+        for number, lines in enumerate(poems)
+    ]
+    found = cut_damaged(passages)
+    return [
+        line
+        for old, new in zip(passages, found, strict=True)
+        for line in set(old.sentences) - set(new.sentences)
+    ]
+
+
+SEVENS = ["独在异乡为异客，每逢佳节倍思亲。", "遥知兄弟登高处，遍插茱萸少一人。"]
+
+
+def test_a_line_that_lost_a_character_shows_in_a_regular_poem() -> None:
+    assert lost("诗", SEVENS) == []
+    assert lost("诗", [SEVENS[0], "遥知弟登高处，遍插茱萸少一人。"]) == ["遥知弟登高处，遍插茱萸少一人。"]
+    assert lost("诗", ["君不见黄河之水天上来，奔流到海不复回。", "古来圣贤皆寂寞，惟有饮者留其名。"]) == []
+
+
+def test_a_line_that_lost_a_character_shows_beside_others_to_the_tune() -> None:
+    tune = ["东城渐觉风光好，縠皱波纹迎客棹。", "绿杨烟外晓寒轻，红杏枝头春意闹。", "浮生长恨欢娱少。"]
+    damaged = [tune[0].replace("縠", ""), *tune[1:]]
+    assert lost("词", tune, tune, damaged) == [damaged[0]]
+    assert lost("词", tune, damaged) == []  # one other poem may be of another form
+    assert lost("词", tune, tune, damaged, damaged) == []  # and this is a form of its own
 
 
 def test_only_whole_lines_stand_alone() -> None:
@@ -182,6 +261,37 @@ def test_an_essay_stands_in_its_book_or_under_its_author(files: Callable[..., di
     assert [(p.at.title, p.at.section, p.at.author, p.at.period) for p in found] == [
         ("左传", "曹刿论战", None, None),
         ("师说", None, "韩愈", "唐"),
+    ]
+
+
+def test_a_poem_under_another_name_is_read_once(files: Callable[..., dict[str, Path]]) -> None:
+    """The collection of songs calls 李益's poem 婆罗门 and names the governor who handed it in."""
+    lines = ["回乐峰前沙似雪，受降城外月如霜。", "不知何处吹芦管，一夜征人尽望乡。"]
+    known = {"chapter": "夜上受降城闻笛", "author": "李益", "paragraphs": lines}
+    song = {"title": "杂曲歌辞 婆罗门", "author": "盖嘉运", "paragraphs": lines}
+    found = read_anthologies(
+        files(
+            {
+                "mengxue/tangshisanbaishou.json": {"content": [{"content": [known]}]},
+                "quantangshi/唐诗三百首.json": [song],
+            }
+        )
+    )
+    assert [p.at.author for p in found] == ["李益"]
+
+
+def test_a_line_borrowed_from_an_earlier_work_is_only_its(files: Callable[..., dict[str, Path]]) -> None:
+    song = {
+        "title": "思齐",
+        "chapter": "大雅",
+        "section": "文王之什",
+        "content": ["刑于寡妻，至于兄弟，以御于家邦。"],
+    }
+    chapter = {"chapter": "梁惠王上", "paragraphs": ["刑于寡妻，至于兄弟。老吾老，以及人之老。"]}
+    found = read_anthologies(files({"shijing/shijing.json": [song], "sishuwujing/mengzi.json": [chapter]}))
+    assert [list(p.sentences) for p in found] == [
+        ["刑于寡妻，至于兄弟，以御于家邦。"],
+        ["老吾老，以及人之老。"],
     ]
 
 
@@ -302,6 +412,19 @@ def test_lines_and_quotations_stand_in_the_same_chapter(graph: GraphTables) -> N
     assert {t for _, t in graph.pairs("inContentUnit")} == {place} == {"chapter:论语#学而"}
 
 
+def test_a_poem_that_bears_the_name_of_a_play_is_no_chapter_of_it() -> None:
+    tune = [
+        Passage(at("后庭花", "石城依旧空江国", "孙光宪", genre="词"), "0", ("石城依旧空江国，故宫春色。",)),
+        Passage(
+            at("浣溪沙", "一曲新词酒一杯", "晏殊", genre="词"), "1", ("一曲新词酒一杯，去年天气旧亭台。",)
+        ),
+    ]
+    tables = GraphTables()
+    more = Supplement((), (), tuple(tune))
+    more.add_to(tables, Canonicaliser(more.citations(), hand_checked_tables()), VERSIONS)
+    assert [label for _, label, _ in tables.nodes_of("Sentence")] == ["一曲新词酒一杯，去年天气旧亭台"]
+
+
 def test_a_line_and_the_quotation_in_it_are_one_fact_group() -> None:
     more = supplement()
     tables = GraphTables()
@@ -331,3 +454,10 @@ def test_core_draws_from_no_template_of_the_full_profile() -> None:
     full = {t.id for t in load_templates(ontology)}
     assert core < full
     assert {id.partition(".")[0] for id in full - core} == {"dictionary", "riddle", "line"}
+
+
+def test_no_line_is_called_famous() -> None:
+    """Most lines of a classic are not; what makes one famous is in no source."""
+    lines = [t for t in load_templates(Ontology.load()) if t.id.startswith(("sentence.", "line."))]
+    assert len(lines) > 5
+    assert not [phrasing for t in lines for phrasing in t.phrasings if "名句" in phrasing]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,26 @@ def test_every_category_is_filled_but_for_one_question(statistics: dict[str, Any
     missed = {row["category"]: row["reached"] - row["target"] for row in statistics["categories"]}
     assert sum(missed.values()) == 0
     assert sum(map(abs, missed.values())) <= 2, missed
+
+
+def test_lines_are_whole(full: Path) -> None:
+    """No line begins with a 曰 that nobody says, holds an unquoted speech, or is called famous."""
+    asked = [
+        question
+        for question in Dataset.open(full, verify=False).questions("test")
+        if question.template_id.startswith(("line.", "sentence."))
+    ]
+    assert len(asked) > 500
+    lines = [anchor.mention for question in asked for anchor in question.anchors]
+    assert not [line for line in lines if re.match("[对又]?曰[：，]", line) or "曰：" in line]
+    assert not [question.question for question in asked if "名句" in question.question]
+
+
+def test_no_answer_of_a_saying_is_the_rest_of_one(full: Path) -> None:
+    asked = Dataset.open(full, verify=False).questions("test")
+    answers = [a.label for q in asked if q.template_id == "meaning.riddle-answer" for a in q.answers]
+    assert len(answers) > 100
+    assert min(map(len, answers)) > 2
 
 
 def test_every_npm_package_is_used(full: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 from clwqa_bench import asking, run_folder, runner
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
+from clwqa_bench.forecast import forecast
 from clwqa_bench.predictions import PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
 from clwqa_bench.registry import PluginError
@@ -208,6 +209,25 @@ def test_a_system_that_cannot_be_prepared_is_named_and_nothing_is_asked(
     with pytest.raises(PluginError, match="system 'dice' cannot be prepared: KeyError: 'model'"):
         ask(dataset, tmp_path / "run", Unready())
     assert content(tmp_path / "run") == []
+
+
+def test_a_folder_where_nothing_was_asked_is_as_good_as_new(dataset: Dataset, tmp_path: Path) -> None:
+    class Unready(Dice):
+        def prepare(self, resources: Resources) -> None:
+            raise KeyError(self.config.sides)
+
+    with pytest.raises(PluginError):
+        ask(dataset, tmp_path / "run", Unready(sides=0))
+    there = (dataset, "test", tmp_path / "run")
+    assert forecast(Dice(sides=6), *there).questions == QUESTIONS
+    ask(dataset, tmp_path / "run", Dice(sides=6))
+    manifest = read_run(tmp_path / "run").manifest
+    assert manifest is not None
+    assert manifest.config["sides"] == 6
+    with pytest.raises(PredictionError, match="belongs to another run"):
+        ask(dataset, tmp_path / "run", Dice(sides=7))
+    with pytest.raises(PredictionError, match="belongs to another run"):
+        forecast(Dice(sides=7), *there)
 
 
 def test_a_system_sees_the_text_the_graph_and_the_train_split(dataset: Dataset, tmp_path: Path) -> None:
@@ -413,27 +433,6 @@ def test_a_finished_run_asks_nothing(dataset: Dataset, tmp_path: Path) -> None:
     assert ask(dataset, tmp_path / "run", system).asked == 0
     assert system.asked == []
     assert (tmp_path / "run" / "items.jsonl").read_bytes() == before
-
-
-def test_nothing_counts_as_done_before_it_is_forced_to_disk(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced, told = [0], []
-    items = tmp_path / "run" / "items.jsonl"
-
-    def sync(_: int) -> None:
-        synced.append(len(items.read_bytes().splitlines()) if items.exists() else 0)
-
-    monkeypatch.setattr(os, "fsync", sync)
-    append = run_folder.RunWriter.append
-    monkeypatch.setattr(
-        run_folder.RunWriter,
-        "append",
-        lambda self, item: told.append((n := append(self, item), synced[-1])) or n,
-    )
-    monkeypatch.setattr(run_folder, "SYNC_EVERY", 0)
-    ask(dataset, tmp_path / "run")
-    assert told == [(1, n) for n in range(1, QUESTIONS + 1)]
 
 
 # --- whose folder it is -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from clwqa_bench import run_folder, runner
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.errors import PredictionError
 from clwqa_bench.forecast import Forecast, forecast
-from clwqa_bench.llm.protocol import LLMError, Options
+from clwqa_bench.llm.protocol import Estimate, LLMError, Options
 from clwqa_bench.llm.tasks import AnswerClosedBook
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
@@ -297,6 +297,23 @@ def test_a_stage_that_cannot_be_replaced_is_refused(dataset: Dataset, tmp_path: 
     assert not (tmp_path / "run").exists()
 
 
+def test_a_stage_that_the_settings_leave_nothing_of_is_refused_before_anything_is_prepared(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    class Choosy(Asker):
+        def check_oracle(self, oracle: Sequence[str]) -> None:
+            if self.config.twice and "anchors" in oracle:
+                raise SettingError("twice=true has no anchors", fix="leave twice out", field="oracle")
+
+        def prepare(self, resources: Resources) -> None:
+            pytest.fail("it was prepared")
+
+    for command in (ask, dry):
+        with pytest.raises(SettingError, match="twice=true has no anchors"):
+            command(dataset, tmp_path / "run", Choosy(TWICE), oracle=("evidence", "anchors"))
+    assert not (tmp_path / "run").exists()
+
+
 # --- before anything is paid --------------------------------------------------------------------------------
 
 
@@ -426,6 +443,15 @@ def test_a_dry_run_shows_calls_tokens_money_and_what_is_not_known(
     assert "not known in advance:\n- what is asked after a first reply" in done.out
     assert json.loads(command("--dry-run", "--json").out)["total"]["calls"] == QUESTIONS
     assert not (tmp_path / "run").exists()
+
+
+def test_without_a_price_a_dry_run_says_that_the_cost_is_unknown(
+    command: Callable[..., Any], script: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script()
+    monkeypatch.setattr(Scripted, "estimate", lambda self, task: Estimate(100, task.max_tokens, None))
+    assert re.search(r"total +12 +1,200 +12,288 +unknown", command("--dry-run").out)
+    assert json.loads(command("--dry-run", "--json").out)["total"]["cost"] is None
 
 
 def test_a_model_for_a_system_that_asks_none_is_refused(

@@ -23,6 +23,9 @@ from tests import tiny_dataset as tiny
 from tests.llm.play import KEY, TASK, FakeClock, backend, do
 from tests.llm.server import Act, Server, fails, says, serving
 
+KEPT = {"endpoint": "https://example.org/v1", "model": "m", "revision": "", "max_tokens": None}
+KEY_THEN = "7ece45ad0021bf55112193ad2793e07a47c41abf5db13b9b9a825310f0cb8fbd"
+
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
@@ -67,6 +70,25 @@ def test_whatever_may_change_a_reply_is_part_of_the_key(
     do(backend(server, cache=file))
     do(backend(server, cache=file, **other))
     assert len(server.requests) == 2
+
+
+def test_a_temperature_of_the_task_is_part_of_the_key(server: Server, file: Path) -> None:
+    warm = TASK.model_copy(update={"temperature": 0.4})
+    do(backend(server, cache=file))
+    do(backend(server, cache=file), warm)
+    assert len(server.requests) == 2
+    (reply,) = do(backend(server, cache=file), warm)
+    assert (reply.cached, len(server.requests)) == (True, 2)
+    (reply,) = do(backend(server, cache=file, temperature=0.4))
+    assert reply.cached, "it is the same request"
+
+
+def test_without_one_the_key_is_as_before_there_were_any(server: Server) -> None:
+    """Kept replies stay valid; the key was taken down then."""
+    identity = {**KEPT, "parameters": {"temperature": 0.0}}
+    request = request_of(TASK, render(TASK), identity, 0, "json_object")
+    assert request.key == KEY_THEN
+    assert "temperature" not in TASK.model_dump()
 
 
 def test_how_fast_it_is_asked_is_not(server: Server, file: Path) -> None:

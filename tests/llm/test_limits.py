@@ -73,7 +73,13 @@ def test_backoff_doubles_up_to_a_minute_and_never_ends_below_half() -> None:
     rng = random.Random(1)
     for attempt in range(1, 12):
         ceiling = min(60.0, 2.0 ** (attempt - 1))
-        assert ceiling / 2 <= backoff(attempt, rng) <= ceiling
+        assert ceiling / 2 <= backoff(attempt, rng) < ceiling
+
+
+def test_two_runs_turned_away_together_come_back_at_different_times() -> None:
+    one, other = ([backoff(4, random.Random(seed)) for _ in range(3)] for seed in (1, 2))
+    assert one[0] == one[1], "the seed decides"
+    assert one[0] != other[0]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +93,7 @@ def test_backoff_doubles_up_to_a_minute_and_never_ends_below_half() -> None:
         ("soon", None),
         ("Thu, 01 Jan 1970 00:02:00 GMT", 20.0),
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Thu, 01 Jan 1970 00:00:00 +99999999999999", None),
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
@@ -129,6 +136,15 @@ def test_whatever_is_under_way_together_stays_within_the_budget(
 @pytest.mark.parametrize("limits", [Limits(calls=0), Limits(tokens=0), Limits(cost=0.0)])
 def test_a_budget_of_nothing_allows_nothing(limits: Limits) -> None:
     assert Budget(limits).reserve(Estimate(1, 1, 0.001)) is not None
+
+
+def test_what_has_no_known_price_fits_no_limit_of_cost() -> None:
+    unpriced = Estimate(1, 1, None)
+    assert "1,000.0 US dollars" in str(Budget(Limits(cost=1000.0)).reserve(unpriced))
+    budget = Budget(Limits(calls=2))
+    assert budget.reserve(unpriced) is None
+    budget.settle(unpriced, Estimate(1, 0, None))
+    assert budget.spent == Estimate(1, 0, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 from clwqa_bench.llm.local import generation, prompting, weights
 from clwqa_bench.llm.local.backend import open_local
 from clwqa_bench.llm.local.constraint import ITEMS, NUMBER, PROSE, bounded
-from clwqa_bench.llm.local.generation import End, Row, Writer
+from clwqa_bench.llm.local.generation import Draw, End, Row, Writer
 from clwqa_bench.llm.parsing import read
 from clwqa_bench.llm.protocol import Limits, LLMError, Options, Reply
 from clwqa_bench.llm.tasks import (
@@ -103,6 +103,52 @@ def test_closing_while_replies_are_written_is_quiet(folder: Path) -> None:
     left = asyncio.run(close_early())
     assert [type(outcome) for outcome in left] == [asyncio.CancelledError] * len(TASKS)
     assert not complaints
+
+
+# ---------------------------------------------------------------------- temperature
+
+
+def at(temperature: float | None, folder: Path, repeat: int = 0) -> str:
+    """What is written at a temperature of the task, without a schema that would say most of it."""
+    llm = opened(folder, Options(repeat=repeat), constrained=False, max_tokens=40)
+    (reply,) = do(llm, ExtractAnswers(question="谁？", text="李白", temperature=temperature))
+    return reply.raw
+
+
+def test_a_task_with_a_temperature_is_drawn_and_always_the_same(folder: Path) -> None:
+    assert at(2.0, folder) == at(2.0, folder)
+    assert len({at(None, folder), at(2.0, folder), at(1.9, folder), at(2.0, folder, repeat=1)}) == 4
+
+
+def test_a_temperature_of_nothing_is_greedy_and_so_is_almost_nothing(folder: Path) -> None:
+    assert at(None, folder) == at(0.0, folder) == at(1e-9, folder)
+
+
+def test_tokens_are_drawn_as_often_as_they_are_likely_and_never_if_ruled_out() -> None:
+    import torch
+
+    logits = torch.log(torch.tensor([0.6, 0.0, 0.3, 0.1]))
+    for temperature, shares in ((1.0, [0.6, 0.0, 0.3, 0.1]), (0.5, [0.783, 0.0, 0.196, 0.022])):
+        draw = Draw.at(temperature, "seed")
+        drawn = [draw.token(logits) for _ in range(4000)]
+        assert [drawn.count(token) / 4000 for token in range(4)] == pytest.approx(shares, abs=0.03)
+        assert 1 not in drawn
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_what_is_drawn_keeps_to_the_schema(task: Task[Any], folder: Path) -> None:
+    (reply,) = do(opened(folder, max_tokens=3000), task.model_copy(update={"temperature": 1.5}))
+    assert (reply.status, reply.value) == ("ok", task.Output.model_validate_json(reply.raw))
+
+
+def test_replies_of_different_temperatures_are_kept_apart(folder: Path, tmp_path: Path) -> None:
+    kept = Options(cache=tmp_path / "replies.sqlite")
+    tasks = [TASKS[3].model_copy(update={"temperature": one}) for one in (None, 1.5)]
+    first = do(opened(folder, kept), *tasks)
+    again = do(opened(folder, kept), *tasks, TASKS[3].model_copy(update={"temperature": 0.0}))
+    assert [reply.cached for reply in first] == [False, False]
+    assert [reply.cached for reply in again] == [True, True, True]
+    assert [reply.raw for reply in again] == [first[0].raw, first[1].raw, first[0].raw]
 
 
 # ---------------------------------------------------------------------- constraint

@@ -70,6 +70,17 @@ def test_what_is_sent(server: Server) -> None:
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parametrize(("own", "sent"), [(None, 0.5), (0.0, 0.0), (0.9, 0.9)])
+def test_a_task_may_have_a_temperature_of_its_own(server: Server, own: float | None, sent: float) -> None:
+    do(backend(server, temperature=0.5), TASK.model_copy(update={"temperature": own}))
+    assert server.requests[0]["temperature"] == sent
+
+
+def test_an_endpoint_that_takes_no_temperature_is_sent_none(server: Server) -> None:
+    do(backend(server, extra='{"temperature": null}'), TASK.model_copy(update={"temperature": 0.9}))
+    assert "temperature" not in server.requests[0]
+
+
 def test_null_leaves_a_parameter_out(server: Server) -> None:
     do(backend(server, extra='{"temperature": null, "max_tokens": null, "max_completion_tokens": 900}'))
     sent = server.requests[0]
@@ -127,6 +138,22 @@ def test_waits_as_long_as_retry_after_says_in_seconds_or_until_a_date(server: Se
     assert clock.slept == [7.0, 30.0]
 
 
+def test_while_the_endpoint_says_wait_nobody_else_begins(server: Server) -> None:
+    clock = FakeClock()
+    server.script(fails(429, Retry_After="50"))
+    replies = do(backend(server, clock, concurrency=1), TASK, OTHER)
+    assert [(reply.status, reply.usage.attempts) for reply in replies] == [("ok", 2), ("ok", 1)]
+    assert clock.slept == [50.0, 50.0], "the second question waits as well, and was never turned away"
+
+
+def test_a_date_beyond_all_time_is_no_date_and_the_question_is_asked_again(server: Server) -> None:
+    clock = FakeClock()
+    server.script(fails(429, Retry_After="Mon, 01 Jan 2024 00:00:00 +99999999999999"))
+    (reply,) = do(backend(server, clock))
+    assert (reply.status, reply.usage.attempts) == ("ok", 2)
+    assert 0.5 <= clock.slept[0] < 1.0
+
+
 def test_backs_off_exponentially_with_chance_from_a_seed(server: Server) -> None:
     waits = []
     for _ in range(2):
@@ -136,7 +163,7 @@ def test_backs_off_exponentially_with_chance_from_a_seed(server: Server) -> None
         waits.append(clock.slept)
     assert waits[0] == waits[1]
     for attempt, wait in enumerate(waits[0]):
-        assert 0.5 * 2**attempt <= wait <= 2**attempt
+        assert 0.5 * 2**attempt <= wait < 2**attempt
 
 
 def test_does_not_wait_for_hours(server: Server) -> None:
@@ -255,6 +282,31 @@ def test_a_completion_without_end_is_cut(server: Server, size: int) -> None:
     (reply,) = do(backend(server))
     assert (reply.status, len(server.requests)) == ("unparsed", 1)
     assert len(reply.raw) <= MAX_TEXT
+
+
+@pytest.mark.parametrize("usage", ["many", 7, ["prompt_tokens"], None, {"prompt_tokens": "100"}])
+def test_a_good_reply_counted_oddly_is_kept_and_its_tokens_estimated(server: Server, usage: object) -> None:
+    body = json.loads(completion(GOOD))
+    server.always = sends(json.dumps({**body, "usage": usage}))
+    llm = backend(server)
+    (reply,) = do(llm)
+    assert (reply.status, reply.value, reply.usage.attempts) == ("ok", Answers(answers=("李白",)), 1)
+    assert reply.usage.tokens_in == llm.estimate(TASK).tokens_in
+
+
+def test_a_reply_in_parts_is_read_as_one(server: Server) -> None:
+    parts = [
+        {"type": "thinking", "text": "who wrote it?"},
+        {"type": "text", "text": GOOD[:8]},
+        {"type": "text", "text": None},
+        "stray",
+        {"type": "text", "text": GOOD[8:]},
+    ]
+    body = json.loads(completion(None))
+    body["choices"][0]["message"]["content"] = parts
+    server.always = sends(json.dumps(body))
+    (reply,) = do(backend(server))
+    assert (reply.status, reply.raw, len(server.requests)) == ("ok", GOOD, 1)
 
 
 # ---------------------------------------------------------------------- how JSON is asked for

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from clwqa_bench.errors import ClwqaError
 from clwqa_bench.llm import open_llm
 from clwqa_bench.llm.presets import endpoint, presets
-from clwqa_bench.llm.protocol import LLMError, Options
+from clwqa_bench.llm.protocol import Limits, LLMError, Options
 
 
 def test_presets_are_complete() -> None:
@@ -18,6 +20,7 @@ def test_presets_are_complete() -> None:
     for preset in presets().values():
         assert preset.base_url.startswith("https://")
         assert all((preset.model, preset.key_env, preset.rpm, preset.price_as_of, preset.price_source))
+        assert preset.cost(1_000_000, 0) is not None
 
 
 def test_every_setting_can_be_overridden() -> None:
@@ -65,6 +68,34 @@ def test_no_key_is_needed_on_the_own_machine(monkeypatch: pytest.MonkeyPatch) ->
         assert endpoint("m", {"base_url": f"http://{host}:8000/v1"}).key() is None
     with pytest.raises(LLMError, match="OPENAI_API_KEY"):
         endpoint("m", {"base_url": "https://example.org/v1"}).key()
+
+
+@pytest.mark.parametrize(
+    ("prices", "named"),
+    [
+        ({}, ["price_in", "price_out"]),
+        ({"price_in": "1"}, ["price_out"]),
+        ({"price_out": "1"}, ["price_in"]),
+        ({"price_in": "0", "price_out": "0"}, []),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_limit_of_cost_needs_prices(prices: dict[str, str], named: list[str], dry: bool) -> None:
+    settings = {"base_url": "http://127.0.0.1:8000/v1", **prices}
+    options = Options(settings=settings, limits=Limits(cost=1.0), dry=dry)
+    if not named:
+        open_llm("openai:my-model", options=options)
+        return
+    with pytest.raises(LLMError, match="price of openai:my-model is not known") as caught:
+        open_llm("openai:my-model", options=options)
+    assert re.findall(r"price_\w+", str(caught.value.fix)) == named
+    assert open_llm("openai:my-model", options=replace(options, limits=Limits(calls=1), dry=True))
+
+
+def test_without_a_price_the_cost_is_not_known() -> None:
+    for prices in ({}, {"price_in": "1"}, {"price_out": "1"}):
+        assert endpoint("m", {"base_url": "http://127.0.0.1:8000/v1", **prices}).cost(10, 10) is None
+    assert endpoint("glm-4-flash", {}).cost(10, 10) == 0.0
 
 
 def test_a_spec_without_a_model_gets_a_hint() -> None:

@@ -6,13 +6,13 @@ before it; there are such only with `inverse_edges`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from clwqa_baselines.shared.names import relation_labels
 from clwqa_bench.kg.protocol import GraphStore, Path, Sense
 from clwqa_bench.kg.protocol import Step as Wanted
 from clwqa_bench.ontology import Ontology
@@ -44,7 +44,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Relations:
-    """The relations of a graph by label: the ontology's word, the bare name where two have the same word."""
+    """The relations of a graph by label, see `relation_labels`."""
 
     graph: GraphStore
     ontology: Ontology
@@ -53,13 +53,10 @@ class Relations:
     @cached_property
     def moves(self) -> Mapping[str, Move]:
         """What each label means, forwards ones first."""
-        names = self.graph.schema().relations
-        words = {name: self.ontology.label(name) for name in names}
-        times = Counter(words.values())
-        labels = {name: word if times[word] == 1 else name for name, word in words.items()}
-        found = {label: Move(name, "out") for name, label in labels.items()}
+        labels = relation_labels(self.ontology)
+        found = {labels[name]: Move(name, "out") for name in self.graph.schema().relations}
         if self.inverse:
-            found |= {BACK + label: Move(name, "in") for name, label in labels.items()}
+            found |= {BACK + label: Move(move.relation, "in") for label, move in found.items()}
         return found
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from clwqa_baselines.byokg_rag.agentic import Agentic
@@ -29,7 +30,7 @@ from clwqa_baselines.shared.replies import Ended, failed
 from clwqa_baselines.shared.topics import ORACLES
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
-from clwqa_bench.systems import Card, Context, Resources, SettingError, System
+from clwqa_bench.systems import Card, Context, OutOfBounds, Resources, SettingError, System
 
 
 class ByokgRag(System):
@@ -74,6 +75,14 @@ class ByokgRag(System):
         ),
     )
 
+    def check_oracle(self, oracle: Sequence[str]) -> None:
+        if oracle and not self.config.kg_linker:
+            raise SettingError(
+                "kg_linker=false links no entities that gold could replace",
+                fix="use kg_linker, or leave --oracle out",
+                field="oracle",
+            )
+
     def prepare(self, resources: Resources) -> None:
         config, graph = self.config, resources.kg
         store = runs_cypher(graph)
@@ -101,15 +110,9 @@ class ByokgRag(System):
         self._patterns = schema_lines(graph) if store else ()
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
-        config = self.config
         work = Work(question, ctx, self._no_lines(), self._no_lines())
         try:
-            if config.cypher_linker:
-                await self._query(work)
-            if config.kg_linker:
-                for round_ in range(config.iterations):
-                    if await self._round(round_, work):
-                        break
+            await self._gather(work)
             return await self._generate(work)
         except Ended as stop:
             return failed(question.id, stop.reply, **work.fields())
@@ -118,6 +121,16 @@ class ByokgRag(System):
             return Prediction(id=question.id, status="error", error=str(stop), **work.fields())
 
     # ------------------------------------------------------------------ rounds
+
+    async def _gather(self, work: Work) -> None:
+        """All rounds; fewer if the question may take no more, and then the answer is made from what there is."""
+        with suppress(OutOfBounds):
+            if self.config.cypher_linker:
+                await self._query(work)
+            if self.config.kg_linker:
+                for round_ in range(self.config.iterations):
+                    if await self._round(round_, work):
+                        break
 
     async def _round(self, round_: int, work: Work) -> bool:
         """Artifacts of one call, and what they retrieve; whether the model is content."""
@@ -162,7 +175,7 @@ class ByokgRag(System):
         work.ctx.trace.add(
             TraceEvent(
                 stage="link" if round_ == 0 else "plan",  # later rounds name what to go on with
-                op="artifacts",
+                op="artifacts" if given is None or round_ else "gold",
                 depth=round_ + 1,
                 entities=tuple(found),
                 detail=detail,
@@ -241,7 +254,7 @@ class ByokgRag(System):
         if all(fact.kind == "note" for fact in context.facts.values()):
             work.flags.append("no_evidence")
         task = Generate(question=work.question.text, context=context.shown(), user_text=self.config.user_text)
-        reply = await work.ctx.ask(task)
+        reply = await work.ctx.ask(task, last=True)
         work.ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
         work.lines = context
         if reply.value is None:
@@ -250,8 +263,7 @@ class ByokgRag(System):
         adapted = await self._adapter.adapt(
             work.question.text, "", work.ctx, listed=reply.value.answers, evidence=fields["evidence"]
         )
-        if any(answer.source == "parametric" for answer in adapted.answers):
-            fields["flags"] = (*fields["flags"], "parametric")
+        fields["flags"] = (*fields["flags"], *adapted.flags)
         return Prediction(
             id=work.question.id, raw_answer=reply.raw, native_format="json", **adapted.fields, **fields
         )

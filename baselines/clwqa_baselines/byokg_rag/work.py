@@ -29,7 +29,8 @@ class Work:
     flags: list[Flag] = field(default_factory=list)
 
     async def ask(self, task: Task[OutputT]) -> OutputT | None:
-        """A call of linking or retrieval; None for a reply without what was asked for.  Raises Ended."""
+        """A call of linking or retrieval; None for a reply without what was asked for.  Raises Ended,
+        and OutOfBounds as `Context.ask` does."""
         reply = await self.ctx.ask(task)
         if reply.value is None and reply.status not in READABLE:
             raise Ended(reply)

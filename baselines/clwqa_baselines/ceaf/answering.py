@@ -130,8 +130,8 @@ def model_answers(
 ) -> tuple[tuple[PredictedAnswer, ...], tuple[Citation, ...]]:
     """Answers in the model's order, one per entity or text, and its citations resolved.
 
-    An answer rests on the paths that end at it, else on those the model cited.  With nothing shown it can only come
-    from the model itself.
+    An answer rests on the paths that end at it, else on those the model cited.  One that rests on nothing comes from
+    the model itself.
     """
     citations = tuple(cite(number, resolver.shown) for number in dict.fromkeys(value.citations))
     cited = tuple(citation.evidence_id for citation in citations if citation.ok)
@@ -143,7 +143,7 @@ def model_answers(
             text=text,
             entity_id=node,
             support=support,
-            source="graph" if resolver.shown else "parametric",
+            source="graph" if support else "parametric",
         )
         answers.setdefault(node or comparison_key(text), answer)
     return tuple(answers.values()), citations

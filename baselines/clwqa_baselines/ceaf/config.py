@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from difflib import get_close_matches
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from clwqa_baselines.ceaf.scorer.folder import ScorerFolder
+from clwqa_bench.errors import ClwqaError
 from clwqa_bench.systems import Settings
+
+RANKERS: Final = {
+    "cascade": "clwqa_baselines.ceaf.scorer.ranking:open_cascade",
+    "cheap": "clwqa_baselines.ceaf.ranking:cheap",
+    "neural": "clwqa_baselines.ceaf.scorer.ranking:open_ranker",
+    "none": "clwqa_baselines.ceaf.ranking:unranked",
+    "similarity": "clwqa_baselines.ceaf.ranking:similarity",
+}
+"""Where each ranker is opened: a `ranking.RankerOpener`."""
+TRAINED: Final = frozenset({"cascade", "neural"})
+"""Rankers that ask a trained node scorer."""
+
+
+class RankerError(ClwqaError):
+    """A ranker that is unknown or cannot be used."""
+
+
+def _known(ranker: str) -> str:
+    if ranker not in RANKERS:
+        near = get_close_matches(ranker, RANKERS, n=1)
+        fix = f"did you mean {near[0]!r}" if near else f"use one of {', '.join(RANKERS)}"
+        raise RankerError(f"there is no ranker {ranker!r}", fix=fix, field="ranker")
+    return ranker
 
 
 class CeafConfig(Settings):
-    """The settings of CEAF.  Defaults are the paper's where it states a value."""
+    """The settings of CEAF.  Defaults are the paper's where it states a value.
+
+    Raises RankerError for a ranker that is unknown or lacks its scorer, ScorerError for a scorer that cannot be read.
+    """
 
     # stage 1, element-based linking
     use_elements: bool = Field(
@@ -36,7 +64,7 @@ class CeafConfig(Settings):
         default="any", description="Which relaxation step without a new path is the last one."
     )
     # stage 3, evidence ranking
-    ranker: str = Field(
+    ranker: Annotated[str, AfterValidator(_known)] = Field(
         default="cheap", description="What scores paths: cheap, neural, cascade, similarity or none."
     )
     scorer: ScorerFolder = Field(default="", description="Folder of the trained node scorer.")
@@ -56,3 +84,13 @@ class CeafConfig(Settings):
         description="Let the model answer, or take the end nodes of the paths in their order.",
     )
     passage_chars: int = Field(default=300, ge=1, description="Most characters of a passage in a snippet.")
+
+    @model_validator(mode="after")
+    def _has_its_scorer(self) -> Self:
+        if self.ranker in TRAINED and not self.scorer:
+            raise RankerError(
+                f"the ranker {self.ranker!r} needs a trained node scorer",
+                fix="name one by --set scorer=FOLDER; `clwqa-bench train scorer` makes it",
+                field="scorer",
+            )
+        return self

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import repeat
 from typing import Final, Protocol, cast
 
-from clwqa_baselines.ceaf.config import CeafConfig
+from clwqa_baselines.ceaf.config import RANKERS, TRAINED, CeafConfig, RankerError
 from clwqa_baselines.ceaf.retrieval import canonical
-from clwqa_bench.errors import ClwqaError
 from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.kg.verbalise import path_text
 from clwqa_bench.linking import Linker, open_linker, signature_of
@@ -26,20 +24,8 @@ from clwqa_bench.text import comparison_key
 
 GRAM = 2  # characters
 
-RANKERS: Final = {
-    "cascade": "clwqa_baselines.ceaf.scorer.ranking:open_cascade",
-    "cheap": "clwqa_baselines.ceaf.ranking:cheap",
-    "neural": "clwqa_baselines.ceaf.scorer.ranking:open_ranker",
-    "none": "clwqa_baselines.ceaf.ranking:unranked",
-    "similarity": "clwqa_baselines.ceaf.ranking:similarity",
-}
-"""Where each ranker is opened: a `RankerOpener`."""
-BESIDE: Final = frozenset({"cascade", "neural"})
+BESIDE: Final = TRAINED
 """Rankers that compute for long; they do so in one thread, beside that of the questions."""
-
-
-class RankerError(ClwqaError):
-    """A ranker that is unknown or cannot be used."""
 
 
 class Ranker(Protocol):
@@ -58,11 +44,7 @@ RankerOpener = Callable[[CeafConfig, Resources], Ranker]
 
 
 def open_ranker(config: CeafConfig, resources: Resources) -> Ranker:
-    """The ranker a configuration names.  Raises RankerError if it is unknown or not installed."""
-    if config.ranker not in RANKERS:
-        near = get_close_matches(config.ranker, RANKERS, n=1)
-        fix = f"did you mean {near[0]!r}" if near else f"use one of {', '.join(RANKERS)}"
-        raise RankerError(f"there is no ranker {config.ranker!r}", fix=fix, field="ranker")
+    """The ranker a configuration names.  Raises RankerError if it is not installed."""
     module, _, function = RANKERS[config.ranker].partition(":")
     try:
         opener = cast(RankerOpener, getattr(import_module(module), function))

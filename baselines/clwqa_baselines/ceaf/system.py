@@ -22,12 +22,13 @@ from clwqa_baselines.ceaf.answering import (
     path_answers,
     snippets,
 )
+from clwqa_baselines.ceaf.card import CARD
 from clwqa_baselines.ceaf.config import CeafConfig
 from clwqa_baselines.ceaf.linking import Labels, Names, element_notes, link
 from clwqa_baselines.ceaf.ranking import BESIDE, open_ranker, select
 from clwqa_baselines.ceaf.relaxation import Relaxed, relax
 from clwqa_baselines.ceaf.retrieval import Query, TypeGraph, reached_by_all, retrieve
-from clwqa_baselines.shared.replies import failed
+from clwqa_baselines.shared.replies import failed, spared
 from clwqa_bench.kg.protocol import Path
 from clwqa_bench.linking import Gazetteer, open_linker
 from clwqa_bench.llm.lexical import Lexical
@@ -50,6 +51,7 @@ class Ceaf(System):
     oracles = ("anchors", "elements", "stage1", "evidence")
     Config = CeafConfig
     config: CeafConfig
+    card = CARD
 
     def prepare(self, resources: Resources) -> None:
         config = self.config
@@ -79,11 +81,11 @@ class Ceaf(System):
             return await self._answer(question, self._gold_evidence(ctx), ctx)
         constraints = None
         if not self._knows_stage_1(ctx):
-            reply = await ctx.ask(ExtractConstraints(question=question.text, elements=self._notes))
-            if reply.value is None:
+            reply = await spared(ExtractConstraints(question=question.text, elements=self._notes), ctx)
+            if reply and reply.value is None:
                 ctx.trace.add(TraceEvent(stage="link", op=reply.status))
                 return failed(question.id, reply)
-            constraints = reply.value
+            constraints = reply.value if reply else None  # no call to spare for it: nothing is retrieved
         query = self._link(question.text, constraints, ctx)
         relaxed = self._candidates(query, ctx)
         shown = await self._rank(question.text, relaxed, ctx)
@@ -98,19 +100,20 @@ class Ceaf(System):
 
     def _link(self, text: str, constraints: Constraints | None, ctx: Context) -> Query:
         """Constraints checked and linked; those that the run replaces by gold are replaced here."""
-        query, detail = NOTHING, dict[str, Any]()
+        query, detail, op = NOTHING, dict[str, Any](), ""
         if constraints is not None:
             query, detail = link(
                 constraints, text, self._names, self._labels, use_elements=self.config.use_elements
             )
         if (gold := ctx.gold) is not None:
+            op = "gold" if ctx.oracle else ""
             if self._knows_stage_1(ctx):
                 query = oracles.gold_constraints(gold, self._ontology)
             elif "anchors" in ctx.oracle:
                 query = oracles.gold_anchors(query, gold)
             elif "elements" in ctx.oracle:
                 query = oracles.gold_elements(query, gold, self._ontology)
-        ctx.trace.add(_link_event(query, detail))
+        ctx.trace.add(_link_event(query, detail, op))
         return query
 
     # ------------------------------------------------------------------ stages 2 and 3
@@ -166,8 +169,8 @@ class Ceaf(System):
         if ctx.gold is None:
             raise ValueError("this run replaces evidence by gold, and was given none")
         query, paths = oracles.gold_constraints(ctx.gold, self._ontology), oracles.gold_paths(ctx.gold)
-        ctx.trace.add(_link_event(query, {}))
-        ctx.trace.add(TraceEvent(stage="retrieve", paths=traced(paths)))
+        ctx.trace.add(_link_event(query, {}, "gold"))
+        ctx.trace.add(TraceEvent(stage="retrieve", op="gold", paths=traced(paths)))
         shown = self._shown([(path_id(number), path, 1.0) for number, path in enumerate(paths, start=1)])
         ctx.trace.add(TraceEvent(stage="rank", op="gold", paths=_evidence_paths(shown)))
         return Outcome(query, shown)
@@ -184,7 +187,7 @@ class Ceaf(System):
             answers = path_answers(shown, self._wording)
         else:
             task = AnswerFromEvidence(question=question.text, snippets=snippets(shown, self._wording))
-            reply = await ctx.ask(task)
+            reply = await ctx.ask(task, last=True)
             if reply.value is None:
                 ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
                 return failed(question.id, reply, flags=flags, **fields)
@@ -234,7 +237,7 @@ def _evidence_paths(shown: Sequence[Shown]) -> tuple[EvidencePath, ...]:
     return tuple(piece.as_evidence() for piece in shown)
 
 
-def _link_event(query: Query, detail: dict[str, Any]) -> TraceEvent:
+def _link_event(query: Query, detail: dict[str, Any], op: str) -> TraceEvent:
     labels = [
         Label(element=element, entity_id=node)
         for anchor in query.anchors
@@ -244,4 +247,5 @@ def _link_event(query: Query, detail: dict[str, Any]) -> TraceEvent:
     if query.target is not None:
         labels.append(Label(element=query.target))
     nodes = tuple(dict.fromkeys(node for anchor in query.anchors for node in anchor.nodes))
-    return TraceEvent(stage="link", entities=nodes, elements=tuple(dict.fromkeys(labels)), detail=detail)
+    elements = tuple(dict.fromkeys(labels))
+    return TraceEvent(stage="link", op=op, entities=nodes, elements=elements, detail=detail)

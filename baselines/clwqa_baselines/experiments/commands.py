@@ -24,7 +24,7 @@ from clwqa_baselines.experiments.session import Session
 from clwqa_baselines.experiments.tables import Table
 from clwqa_bench import console
 from clwqa_bench.commands import run as running
-from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
+from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption, key_values
 from clwqa_bench.forecast import Calls, Forecast
 from clwqa_bench.llm.cache import default_path
 from clwqa_bench.llm.protocol import Limits, Options
@@ -119,7 +119,7 @@ def experiment(
     opened = SharedGraph.open(dataset)
     options = Options(
         language=language or opened.prompts,
-        settings=running.key_values(llm_settings or (), "--llm-set"),
+        settings=key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,
         cache=None if no_cache else default_path(),
@@ -257,4 +257,5 @@ def _draw_forecasts(found: Sequence[Forecast]) -> RenderableType:
 def _amounts(totals: Sequence[Calls]) -> Iterator[str]:
     for name in ("calls", "tokens_in", "tokens_out"):
         yield f"{sum(getattr(total, name) for total in totals):,}"
-    yield f"{sum(total.cost for total in totals):,.4f}"
+    known = [total.cost for total in totals if total.cost is not None]
+    yield f"{sum(known):,.4f}" if len(known) == len(totals) else "unknown"

@@ -186,8 +186,8 @@ STAGEWISE = Experiment(
         "per cent",
     ),
     notes=(
-        "(iv) is on questions whose supporting path was retrieved, (v) on questions with several answers. A system that "
-        "has no such stage has no figure for it. In the paper CEAF alone.",
+        "(iv) is on questions whose supporting path was retrieved, (v) on questions with several answers.",
+        "A system that has no such stage has no figure for it. In the paper CEAF alone.",
         RANKER,
     ),
     open=True,
@@ -262,8 +262,8 @@ LATENCY = Experiment(
     },
     plot=Bars(("mean, ms", "p99, ms")),
     notes=(
-        "p50 and p99 are single quantiles, without intervals. In the paper CEAF alone; of other systems the whole "
-        "question.",
+        "p50 and p99 are single quantiles, without intervals.",
+        "In the paper CEAF alone; of other systems the whole question.",
         ONE_BY_ONE,
         RANKER,
     ),

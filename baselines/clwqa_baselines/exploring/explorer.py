@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from clwqa_baselines.exploring.calls import OutOfCalls
 from clwqa_baselines.exploring.search import Ending, Said, Search
 from clwqa_baselines.exploring.settings import ExplorerSettings
 from clwqa_baselines.exploring.words import Known, Words
@@ -18,7 +17,7 @@ from clwqa_bench.kg.protocol import Path
 from clwqa_bench.llm.tasks import AnswerClosedBook, Task
 from clwqa_bench.predictions import Evidence, EvidenceTriple, Flag, PredictedAnswer, Prediction, TraceEvent
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Context, Resources, System
+from clwqa_bench.systems import Context, OutOfBounds, Resources, System
 
 
 class Explorer(System):
@@ -32,8 +31,9 @@ class Explorer(System):
     config: ExplorerSettings
 
     def prepare(self, resources: Resources) -> None:
+        unnecessary = self.config.unnecessary_relations if self.config.remove_unnecessary_rel else ""
+        self._known = Known(resources.kg, resources.ontology, unnecessary)
         self._topics = Topics.open(resources)
-        self._known = Known(resources.kg, resources.ontology)
         self._adapter = Adapter.open(resources)
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Explorer(System):
         try:
             try:
                 ending = await search.run([Path((topic,)) for topic in topics])
-            except OutOfCalls:
+            except OutOfBounds:
                 ending, flags = "half_stop", ["truncated"]
             how: Literal["sufficient", "half_stop", "parametric"] = "sufficient"
             if isinstance(ending, str):
@@ -76,7 +76,7 @@ class Explorer(System):
             id=question.id,
             raw_answer=self.written(said),
             native_format=self.native_format,
-            flags=_once(flags, search),
+            flags=_once((*flags, *found.flags), search),
             **fields,
             **found.fields,
         )

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from clwqa_baselines.exploring.calls import Calls
 from clwqa_baselines.exploring.settings import ExplorerSettings
-from clwqa_baselines.exploring.steps import Steps, refs
+from clwqa_baselines.exploring.steps import Steps, last_steps
 from clwqa_baselines.exploring.words import Known, Words
 from clwqa_baselines.rules.ways import Offer, Reached
 from clwqa_bench.kg.protocol import GraphStore, Path
@@ -44,16 +44,16 @@ class Search(ABC):
 
     def __post_init__(self) -> None:
         self.words = Words(self.known, self.config)
-        self.calls = Calls(self.ctx, self.config.max_calls)
+        self.calls = Calls(self.ctx, self.config)
         self._steps = Steps(self.graph, self.config)
 
     @abstractmethod
     async def run(self, frontier: Sequence[Path]) -> Ending:
-        """Explore from the topics.  Raises OutOfCalls and Ended as `Calls.ask` does."""
+        """Explore from the topics.  Raises OutOfBounds and Ended as `Calls.ask` does."""
 
     def triples(self) -> tuple[TripleRef, ...]:
         """The triples of all chains in the order shown, each once."""
-        return refs(chain.from_iterable(self.chains))
+        return last_steps(chain.from_iterable(self.chains))
 
     def leads(self) -> tuple[Reached, ...]:
         """The ends of all ways kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from clwqa_bench.systems import Settings
 
@@ -17,7 +17,7 @@ class ExplorerSettings(Settings):
     )
     unnecessary_relations: str = Field(
         default="",
-        description="Administrative relations, separated by commas; none in a curated graph (ours).",
+        description="Administrative relations by label or name, separated by commas; none in a curated graph (ours).",
     )
     no_backtrack: Literal["entity", "pooled", "off"] = Field(
         default="entity",
@@ -32,8 +32,14 @@ class ExplorerSettings(Settings):
     passage_chars: int = Field(
         default=300, ge=1, description="Most characters of a passage as a name (ours)."
     )
-    max_calls: int = Field(
-        default=0,
+    temperature_exploration: FiniteFloat | None = Field(
+        default=None,
         ge=0,
-        description="Stop exploring and answer when one call is left of so many; 0: no bound (code).",
+        description="Of calls that choose relations and entities, instead of the run's own (ours; code: 0.4 in ToG, "
+        "0.3 in PoG).",
+    )
+    temperature_reasoning: FiniteFloat | None = Field(
+        default=None,
+        ge=0,
+        description="Of all other calls, instead of the run's own (ours; code: 0 in ToG, 0.3 in PoG).",
     )

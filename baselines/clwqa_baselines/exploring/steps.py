@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from clwqa_baselines.exploring.settings import ExplorerSettings
 from clwqa_baselines.exploring.words import Words
 from clwqa_baselines.rules.ways import Offer
-from clwqa_baselines.shared.evidence import ref
+from clwqa_baselines.shared.evidence import refs
 from clwqa_bench.kg.protocol import GraphStore, Path, Sense
 from clwqa_bench.records import TripleRef
 
@@ -23,13 +22,6 @@ class Steps:
     graph: GraphStore
     settings: ExplorerSettings
 
-    @cached_property
-    def _unnecessary(self) -> frozenset[str]:
-        listed = (
-            self.settings.unnecessary_relations.split(",") if self.settings.remove_unnecessary_rel else ()
-        )
-        return frozenset(filter(None, map(str.strip, listed)))
-
     def offers(self, path: Path, taken: Iterable[Path], words: Words) -> tuple[Offer, ...]:
         """The relations at the end of a way, by label; each outwards if it can be walked both ways.
 
@@ -37,7 +29,9 @@ class Steps:
         """
         node = path.nodes[-1]
         ways = {
-            sense: {*self.graph.relations(node, sense)} - self._unnecessary - self._back(path, sense, taken)
+            sense: {*self.graph.relations(node, sense)}
+            - words.known.left_out
+            - self._back(path, sense, taken)
             for sense in SENSES
         }
         marked = self.settings.direction_marks
@@ -63,9 +57,9 @@ def extended(path: Path, offer: Offer, node: str) -> Path:
     return Path((*path.nodes, node), (*path.relations, offer.relation), (*path.senses, offer.sense))
 
 
-def refs(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
+def last_steps(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
     """The steps that ways have just taken, as they are stored, each once."""
-    return tuple(dict.fromkeys(ref(path.triples[-1]) for path in paths))
+    return refs(dict.fromkeys(path.triples[-1] for path in paths))
 
 
 def distinct_ends(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from clwqa_baselines.exploring.settings import ExplorerSettings
 from clwqa_baselines.rules.ways import Reached, reached
-from clwqa_baselines.shared.names import namer
+from clwqa_baselines.shared.names import namer, relation_labels
 from clwqa_bench.kg.protocol import GraphStore, Path
 from clwqa_bench.kg.verbalise import cut
 from clwqa_bench.ontology import Ontology
 from clwqa_bench.records import TripleRef
+from clwqa_bench.systems import SettingError
 
 
 class Known:
     """What there is to say of nodes and relations, whatever the question; made once, in `prepare`."""
 
-    def __init__(self, graph: GraphStore, ontology: Ontology) -> None:
+    def __init__(self, graph: GraphStore, ontology: Ontology, left_out: str = "") -> None:
+        """`left_out` lists relations by label or name, with commas between them.
+
+        Raises SettingError for one that the ontology does not have.
+        """
         self.graph = graph
         self.name = namer(graph)
         """Of a node: what a reader would call it, "" if it is unnamed."""
-        labels = Counter(map(ontology.label, ontology.relations))
-        self.relation = {
-            relation: label if labels[label] == 1 else f"{label}（{relation}）"
-            for relation in ontology.relations
-            for label in [ontology.label(relation)]
-        }
+        self.relation = relation_labels(ontology)
         """The ontology's word for each relation; with its name where another is called the same."""
+        self.left_out = frozenset(map(self._meant, filter(None, map(str.strip, left_out.split(",")))))
+        """Relations that are never offered."""
+
+    def _meant(self, name: str) -> str:
+        """The relation of a label or a name."""
+        known = {label: relation for relation, label in self.relation.items()}
+        known |= {relation: relation for relation in self.relation}
+        if name not in known:
+            near = " or ".join(map(repr, get_close_matches(name, known, n=3, cutoff=0.5)))
+            labels = ", ".join(self.relation.values())
+            raise SettingError(
+                f"there is no relation {name!r}",
+                fix=f"did you mean {near}" if near else f"use a label or a name: {labels}",
+                field="unnecessary_relations",
+            )
+        return known[name]
 
 
 @dataclass

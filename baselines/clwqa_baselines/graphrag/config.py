@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clwqa_baselines.shared.vectors import Retriever
 from clwqa_bench.systems import Settings
@@ -107,3 +107,10 @@ class GraphRagConfig(Settings):
     response_type: Literal["list", "prose"] = Field(
         default="list", description="Ask for one answer a line (ours), or for paragraphs (code)."
     )
+
+    @model_validator(mode="after")
+    def _fits(self) -> GraphRagConfig:
+        shares = round(self.community_share + self.text_share, 6)
+        if shares > 1:
+            raise ValueError(f"community_share + text_share is {shares}, which is more than 1")
+        return self

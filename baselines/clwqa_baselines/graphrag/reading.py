@@ -12,6 +12,7 @@ from clwqa_baselines.graphrag.communities import TOP
 from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.index import Index
 from clwqa_baselines.graphrag.tasks import MapReports, Point, Points, RateReport, Rating, ReportRow
+from clwqa_baselines.shared.replies import spared
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import OutputT
 from clwqa_bench.systems import Context
@@ -51,7 +52,9 @@ def _weighed(index: Index, batch: Sequence[int]) -> list[ReportRow]:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The points of all batches with a score above 0, the best first, and the replies they are from."""
+    """The points of all batches with a score above 0, the best first, and the replies they are from: fewer than there
+    are batches if the question may take no more.
+    """
 
     points: tuple[Point, ...]
     replies: tuple[Reply[Points], ...]
@@ -75,15 +78,15 @@ async def map_reports(
 ) -> Mapped:
     """Ask for the points of every batch; one whose reply failed has none."""
     tasks = [MapReports(question=question, reports=batch, words=config.map_words) for batch in of]
-    replies = await asyncio.gather(*map(ctx.ask, tasks))
+    replies = await asyncio.gather(*(spared(task, ctx) for task in tasks))
     found = [
         Point(analyst=analyst, description=point.description, score=point.score)
         for analyst, reply in enumerate(replies, start=1)
-        for point in (reply.value.points if reply.value else ())
+        for point in (reply.value.points if reply and reply.value else ())
         if point.score > 0
     ]
     found.sort(key=lambda point: -point.score)  # of equal ones the earlier batch stays first
-    return Mapped(tuple(found), tuple(replies))
+    return Mapped(tuple(found), tuple(reply for reply in replies if reply))
 
 
 # ---------------------------------------------------------------------- dynamic selection
@@ -151,12 +154,16 @@ class Selector:
             for row in rows
             for _ in range(self._config.repeats)
         ]
-        replies = await asyncio.gather(*map(ctx.ask, tasks))
-        found.failed += sum(reply.value is None for reply in replies)
-        found.failure = skipped(replies)
+        replies = await asyncio.gather(*(spared(task, ctx) for task in tasks))
+        given = [reply for reply in replies if reply]
+        found.failed += sum(reply.value is None for reply in given)
+        found.failure = skipped(given)
+        repeats = self._config.repeats
+        of_each = (replies[at * repeats : (at + 1) * repeats] for at in range(len(some)))
         return {
-            community: _commonest(replies[at * self._config.repeats : (at + 1) * self._config.repeats])
-            for at, community in enumerate(some)
+            community: _commonest([reply for reply in few if reply])
+            for community, few in zip(some, of_each, strict=True)
+            if any(few)
         }
 
 

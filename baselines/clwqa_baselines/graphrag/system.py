@@ -54,7 +54,7 @@ class GraphRag(System):
         weaknesses=(
             "local search shows what is next to an entity; answers further away are rarely among it",
             "reports sum up: in large communities single facts are lost",
-            "global and dynamic search take a thousand calls a question on a graph of 10^5 entities",
+            "with 10^5 entities global search takes 1,210 calls a question, dynamic search 12,670 on average",
         ),
         deviations=(
             "the graph is given: nothing is extracted from text, and passages of the graph are the source texts",
@@ -64,6 +64,14 @@ class GraphRag(System):
             "reports=extractive: a rule writes the reports; with `model` there is a call for each before any question",
         ),
     )
+
+    def check_oracle(self, oracle: Sequence[str]) -> None:
+        if oracle and self.config.mode != "local":
+            raise SettingError(
+                f"mode={self.config.mode} starts from no entities that gold could replace",
+                fix="use mode=local, or leave --oracle out",
+                field="oracle",
+            )
 
     def prepare(self, resources: Resources) -> None:
         config = self.config
@@ -92,11 +100,6 @@ class GraphRag(System):
             self._selector = Selector(index, config)
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
-        if ctx.oracle and self.config.mode != "local":
-            raise SettingError(
-                f"mode={self.config.mode} starts from no entities that gold could replace",
-                fix="use mode=local",
-            )
         match self.config.mode:
             case "local":
                 return await self._local_search(question, ctx)
@@ -178,7 +181,7 @@ class GraphRag(System):
             as_list=config.response_type == "list",
             own_knowledge=config.local_knowledge if config.mode == "local" else config.global_knowledge,
         )
-        return await self._answered(question, await ctx.ask(task), outcome, ctx)
+        return await self._answered(question, await ctx.ask(task, last=True), outcome, ctx)
 
     # ------------------------------------------------------------------ map and reduce
 
@@ -197,9 +200,15 @@ class GraphRag(System):
     async def _map_reduce(
         self, question: QuestionView, of: Sequence[tuple[ReportRow, ...]], outcome: Outcome, ctx: Context
     ) -> Prediction:
-        """A call on every batch of reports, and one on their points; evidence is what these refer to."""
+        """A call on every batch of reports, and one on their points; evidence is what these refer to.
+
+        If the question may not take a call on any batch, the first is what the answer is made from.
+        """
         config = self.config
         mapped = await map_reports(question.text, of, config, ctx)
+        if of and not mapped.replies:
+            ctx.trace.add(_retrieved(of[0], "truncated", {"batches": len(of)}))
+            return await self._from_tables(question, replace(outcome, shown=Shown(reports=of[0])), ctx)
         points = tuple(within(mapped.points, _tokens, config.reduce_tokens))
         reports = cited((point.description for point in points), chain.from_iterable(of))
         outcome = replace(outcome, shown=Shown(reports=reports))
@@ -216,7 +225,7 @@ class GraphRag(System):
             words=config.reduce_words,
             own_knowledge=config.global_knowledge,
         )
-        return await self._answered(question, await ctx.ask(task), outcome, ctx)
+        return await self._answered(question, await ctx.ask(task, last=True), outcome, ctx)
 
     # ------------------------------------------------------------------ answers
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
-
 from clwqa_baselines.graphrag.rules import answers, rating, report, response
 from clwqa_baselines.rules.walks import Edge
+from clwqa_baselines.shared.scores import Scale
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Output, Task
 from clwqa_bench.records import Record
@@ -103,7 +102,7 @@ class Report(Output):
 
     title: str
     summary: str
-    rating: Annotated[float, Field(ge=0, le=10)]
+    rating: Annotated[float, Scale(0, 10)]
     rating_explanation: str = ""
     findings: tuple[Finding, ...] = ()
 
@@ -112,14 +111,14 @@ class Rating(Output):
     """How much a report helps to answer a question, 0 to 5."""
 
     reason: str = ""
-    rating: Annotated[int, Field(ge=0, le=5)]
+    rating: Annotated[int, Scale(0, 5)]
 
 
 class FoundPoint(Output):
     """A point that helps to answer a question, 0 to 100."""
 
     description: str
-    score: Annotated[int, Field(ge=0, le=100)]
+    score: Annotated[int, Scale(0, 100)]
 
 
 class Points(Output):

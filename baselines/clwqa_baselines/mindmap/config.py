@@ -35,6 +35,11 @@ class MindMapConfig(Settings):
     shortest_paths: int = Field(
         default=5, ge=1, description="Shortest paths kept for a pair (code default; its Chinese variant: 4)."
     )
+    most_paths: int = Field(
+        default=1_000,
+        ge=1,
+        description="Shortest paths of a pair, and ways to combine those of several pairs, that are looked at (ours).",
+    )
     paths: int = Field(default=5, ge=1, description="Paths told to the model (code default).")
     repeat_joint: bool = Field(
         default=True, description="Write the entity at which two paths are joined twice, as the code does."
@@ -57,5 +62,5 @@ class MindMapConfig(Settings):
     )
     probe: bool = Field(
         default=False,
-        description="Ask how sure a text is and ask for it again at 0.6 or less, as the code does (up to 10 calls).",
+        description="Ask how sure a text is and ask for it again at 0.6 or less, as the code does (up to 11 calls).",
     )

@@ -6,60 +6,81 @@ path over an entity that is still to be visited was never noticed unless its nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, islice, product
+from math import prod
+from typing import NamedTuple
 
 from clwqa_bench.kg.protocol import GraphStore, Path
 
-MOST = 1_000
-"""Shortest paths of a pair, and ways to combine those of several pairs, that are looked at."""
-
 Chain = tuple[Path, ...]
 """Paths each of which begins where the one before ends."""
-Pair = tuple[Sequence[Path], str | None]
-"""Paths from one entity to another, and the waiting entity that the only one of them visits on its way, if any."""
+
+
+class Pair(NamedTuple):
+    """Paths from one entity to another, and the waiting entity that the only one of them visits on its way, if any.
+
+    `cut` if there were paths that were not looked at and might have been kept.
+    """
+
+    paths: Sequence[Path]
+    via: str | None = None
+    cut: bool = False
+
+
+@dataclass
+class Chains:
+    """Ways through entities; `cut` if there were some that were not looked at."""
+
+    found: list[Chain] = field(default_factory=list)
+    cut: bool = False
 
 
 @dataclass(frozen=True)
 class Finder:
-    """Shortest paths between two entities; `text` writes a path down, which decides what is kept of many."""
+    """Shortest paths between two entities, of which at most `most` are looked at; `text` writes a path down, which
+    decides what is kept of many."""
 
     graph: GraphStore
     length: int
     kept: int
+    most: int
     directed: bool
     text: Callable[[Path], str]
 
     def __call__(self, start: str, end: str, waiting: Sequence[str]) -> Pair:
         """All shortest paths; but if one visits a waiting entity, that one alone.  Of too many, the shortest texts."""
         found = self.graph.shortest(
-            [start], end, max_length=self.length, directed=self.directed, every=True, limit=MOST
+            [start], end, max_length=self.length, directed=self.directed, every=True, limit=self.most
         )
         for path in found:
             for node in path.nodes[1:-1]:
                 if node in waiting:
-                    return (path,), node
+                    return Pair((path,), node)
         if len(found) <= self.kept:
-            return found, None
-        return sorted(found, key=lambda path: len(self.text(path)))[: self.kept], None
+            return Pair(found, cut=found.truncated)
+        shortest = sorted(found, key=lambda path: len(self.text(path)))[: self.kept]
+        return Pair(shortest, cut=found.truncated)
 
 
-def chains(entities: Sequence[str], between: Callable[[str, str, Sequence[str]], Pair]) -> Iterator[Chain]:
-    """Ways through the entities in their order.
+def chains(entities: Sequence[str], between: Callable[[str, str, Sequence[str]], Pair], most: int) -> Chains:
+    """Ways through the entities in their order, at most so many from each beginning.
 
     Where no path leads on, the entity that could not be reached is dropped and a new chain begins at the one after it.
     """
+    every = Chains()
     if not entities:
-        return
+        return every
     start, *waiting = entities
     broken = True
     while broken:
         broken, segments = False, list[Sequence[Path]]()
         while waiting:
             end = waiting.pop(0)
-            paths, via = between(start, end, waiting)
+            paths, via, cut = between(start, end, waiting)
+            every.cut |= cut
             if not paths:
                 if waiting:
                     broken, start = True, waiting.pop(0)
@@ -69,7 +90,9 @@ def chains(entities: Sequence[str], between: Callable[[str, str, Sequence[str]],
                 waiting.remove(via)
             start = end
         if segments:
-            yield from islice(product(*segments), MOST)
+            every.found += islice(product(*segments), most)
+            every.cut |= prod(map(len, segments)) > most
+    return every
 
 
 def joined(found: Chain) -> Path:

@@ -24,7 +24,7 @@ from clwqa_baselines.shared.adapter import Adapter
 from clwqa_baselines.shared.evidence import refs
 from clwqa_baselines.shared.mentions import open_mentions
 from clwqa_baselines.shared.names import namer
-from clwqa_baselines.shared.replies import FLAGS, Ended, asked, failed
+from clwqa_baselines.shared.replies import FLAGS, Ended, asked, failed, spared
 from clwqa_baselines.shared.topics import ORACLES, Topics
 from clwqa_baselines.shared.wrappers import outputs
 from clwqa_bench.kg.protocol import Path, Sense
@@ -40,14 +40,14 @@ from clwqa_bench.predictions import (
     TraceEvent,
 )
 from clwqa_bench.records import QuestionView, TripleRef
-from clwqa_bench.systems import Card, Context, Resources, System
+from clwqa_bench.systems import Card, Context, OutOfBounds, Resources, System
 
 SURE = 0.6  # the least score of a text that is not asked for again must be above it
 MARK = re.compile(r"[\[【［]([PN])(\d+)[\]】］]")
 
 
 class MindMap(System):
-    """Entities, paths and neighbours, sentences, answer: four calls a question.
+    """Entities, paths and neighbours, sentences, answer: four calls a question, a fifth if answers come as prose.
 
     If a call fails: the question has the status of the reply where entities are named and where it is answered.
     Evidence that could not be put into sentences is shown as it is.  A probe that fails counts as unsure, as in the
@@ -63,8 +63,8 @@ class MindMap(System):
     card = Card(
         citation="Wen, Wang, Sun: MindMap: Knowledge Graph Prompting Sparks Graph of Thoughts in Large Language "
         "Models. ACL 2024",
-        calls="4 (1 entities + 2 sentences + 1 answer); 10 with `probe`; 1 less with `topics=linked` or gold anchors; "
-        "2 less without `verbalise`; 1 more where answers have to be picked out of prose",
+        calls="at most 5: 1 entities + 2 sentences + 1 answer + 1 where answers have to be picked out of prose; with "
+        "`probe` at most 11; 1 less with `topics=linked` or gold anchors; 2 less without `verbalise` (`probe`: 6)",
         index="none with `index=names`; else an index of all entity names",
         weaknesses=(
             "What the extraction misses or gets wrong is never looked at.",
@@ -79,6 +79,7 @@ class MindMap(System):
             "Neighbours over relations to diseases are not followed once more: a special case of a medical graph.",
             "A path over a waiting entity is noticed whatever its name: the code compares two spellings.",
             "A row of neighbours holds at most `tails` entities: a hub would fill every context.",
+            "Of the shortest paths of a pair `most_paths` are looked at, and so many combinations of several pairs'.",
             "The probe is off: its one token is rarely a number, so it doubles nearly every call.",
         ),
     )
@@ -94,6 +95,7 @@ class MindMap(System):
             resources.kg,
             config.path_length,
             config.shortest_paths,
+            config.most_paths,
             directed=not config.inverse_edges,
             text=self._path_text,
         )
@@ -102,18 +104,19 @@ class MindMap(System):
         if "anchors" in ctx.oracle or self.config.topics == "linked":
             entities = _first_of_each((t.mention, t.id) for t in self._topics.find(question, ctx))
         else:
-            reply = await ctx.ask(ExtractEntities(question=question.text))
-            if reply.value is None:
+            reply = await spared(ExtractEntities(question=question.text), ctx)
+            if reply and reply.value is None:
                 ctx.trace.add(TraceEvent(stage="link", op=reply.status))
                 return failed(question.id, reply)
-            entities = self._link(reply.value.entities, ctx)
+            entities = self._link(reply.value.entities if reply and reply.value else (), ctx)
         if not entities and self.config.no_mention == "stop":
             return Prediction(id=question.id, status="empty", ranked=True, flags=("no_evidence",))
         shown = self._retrieve(entities, ctx)
         try:
             return await self._answer(question, entities, shown, ctx)
         except Ended as ended:
-            return failed(question.id, ended.reply, topics=entities, evidence=self._evidence(shown))
+            fields: dict[str, Any] = {"topics": entities, "evidence": self._evidence(shown)}
+            return failed(question.id, ended.reply, flags=shown.flags, **fields)
 
     # ------------------------------------------------------------------ entities
 
@@ -138,24 +141,29 @@ class MindMap(System):
     def _retrieve(self, entities: Sequence[str], ctx: Context) -> Shown:
         """Paths and rows of neighbours, and of them those that are told."""
         config = self.config
-        found = list(chains(entities, self._between)) if len(entities) != 1 else []
+        ways = chains(entities, self._between, config.most_paths)
+        found = ways.found
         around = list(rows(entities, self._graph, inverse=config.inverse_edges, tails=config.tails))
         pieces = [self._path_piece(number, one) for number, one in enumerate(found, start=1)]
         ctx.trace.add(
             TraceEvent(
                 stage="retrieve",
                 paths=tuple(pieces),
-                triples=tuple(triple for row in around for triple in _refs(row.paths)),
+                triples=_row_refs(around),
             )
         )
         kept = select(found, config.paths)
         listed = told(around, config.neighbours, config.few_rows)
-        shown = Shown(tuple((pieces[place], joined(found[place])) for place in kept), tuple(listed))
+        shown = Shown(
+            tuple((pieces[place], joined(found[place])) for place in kept),
+            tuple(listed),
+            cut=ways.cut or any(row.ends.truncated for row in listed),
+        )
         ctx.trace.add(
             TraceEvent(
                 stage="prune",
                 paths=tuple(piece for piece, _ in shown.paths),
-                triples=tuple(triple for row in listed for triple in _refs(row.paths)),
+                triples=_row_refs(listed),
                 dropped=tuple(p.id for place, p in enumerate(pieces) if place not in kept),
             )
         )
@@ -163,14 +171,14 @@ class MindMap(System):
 
     def _path_piece(self, number: int, found: Chain) -> EvidencePath:
         text = "->".join(map(self._path_text, found if self.config.repeat_joint else [joined(found)]))
-        return EvidencePath(id=f"p{number}", triples=_refs([joined(found)]), text=text)
+        return EvidencePath(id=f"p{number}", triples=refs(joined(found).triples), text=text)
 
     # ------------------------------------------------------------------ answer
 
     async def _answer(
         self, question: QuestionView, entities: Sequence[str], shown: Shown, ctx: Context
     ) -> Prediction:
-        flags: list[Flag] = ["truncated"] if any(row.ends.truncated for row in shown.rows) else []
+        flags = list(shown.flags)
         paths = await self._sentences(question, "paths", self._paths(shown, entities), flags, ctx)
         around = await self._sentences(question, "neighbours", self._neighbours(shown), flags, ctx)
         untold = (
@@ -183,7 +191,7 @@ class MindMap(System):
         if not evidence.ids():
             flags.append("no_evidence")
         task = AnswerWithMindMap(question=question.text, paths=paths, neighbours=around)
-        reply = await self._ask(question, task, ctx)
+        reply = await self._ask(question, task, ctx, last=True)
         ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
         fields: dict[str, Any] = {"topics": tuple(entities), "evidence": evidence}
         if reply.value is None:
@@ -209,7 +217,10 @@ class MindMap(System):
         """The pieces with their texts put into sentences; a piece that none was made of is not told."""
         if not pieces or not self.config.verbalise:
             return pieces
-        reply = await self._ask(question, Verbalise(kind=kind, pieces=pieces), ctx)
+        try:
+            reply = await self._ask(question, Verbalise(kind=kind, pieces=pieces), ctx)
+        except OutOfBounds:
+            return pieces
         flags += FLAGS.get(reply.status, ())
         if reply.value is None:
             ctx.trace.add(TraceEvent(stage="refine", op=reply.status))
@@ -218,16 +229,21 @@ class MindMap(System):
         ctx.trace.add(TraceEvent(stage="refine", op=kind, detail={"sentences": list(texts.values())}))
         return tuple(p.model_copy(update={"text": texts[p.number]}) for p in pieces if p.number in texts)
 
-    async def _ask(self, question: QuestionView, task: Task[OutputT], ctx: Context) -> Reply[OutputT]:
+    async def _ask(
+        self, question: QuestionView, task: Task[OutputT], ctx: Context, *, last: bool = False
+    ) -> Reply[OutputT]:
         """A call; with `probe`, a second one if the model is not sure of what the first one gave."""
-        reply = await asked(task, ctx)
+        reply = await asked(task, ctx, last=last)
         if not self.config.probe or reply.value is None:
             return reply
-        sure = await asked(Probe(question=question.text, text=_text(reply.value)), ctx)
-        ctx.trace.add(TraceEvent(stage="reflect", op=sure.status))
-        if sure.value is not None and sure.value.score > SURE:
+        try:
+            sure = await asked(Probe(question=question.text, text=_text(reply.value)), ctx)
+            ctx.trace.add(TraceEvent(stage="reflect", op=sure.status))
+            if sure.value is not None and sure.value.score > SURE:
+                return reply
+            again = await asked(task, ctx)
+        except OutOfBounds:
             return reply
-        again = await asked(task, ctx)
         return reply if again.value is None else again
 
     # ------------------------------------------------------------------ evidence in words
@@ -265,7 +281,7 @@ class MindMap(System):
             EvidenceTriple(id=id, triple=triple, text=self._path_text(path))
             for number, row in enumerate(shown.rows, start=1)
             if f"N{number}" not in untold
-            for id, path, triple in zip(_row_ids(number, row), row.paths, _refs(row.paths), strict=True)
+            for id, path, triple in zip(_row_ids(number, row), row.paths, _row_refs([row]), strict=True)
         )
         return Evidence(paths=tuple(paths), triples=tuple(triples))
 
@@ -287,10 +303,17 @@ class MindMap(System):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is to be told: paths as evidence and as walks, and rows of neighbours."""
+    """What is to be told: paths as evidence and as walks, and rows of neighbours; `cut` if a limit of ours left out
+    what might have been told as well."""
 
     paths: tuple[tuple[EvidencePath, Path], ...]
     rows: tuple[Row, ...]
+    cut: bool = False
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Those of the prediction that rests on it."""
+        return ("truncated",) if self.cut else ()
 
     @property
     def marks(self) -> frozenset[str]:
@@ -307,8 +330,8 @@ def _first_of_each(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(first.values()))
 
 
-def _refs(paths: Iterable[Path]) -> tuple[TripleRef, ...]:
-    return refs(triple for path in paths for triple in path.triples)
+def _row_refs(found: Iterable[Row]) -> tuple[TripleRef, ...]:
+    return refs(triple for row in found for path in row.paths for triple in path.triples)
 
 
 def _backwards(path: Path) -> Path:

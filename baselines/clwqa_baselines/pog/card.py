@@ -13,7 +13,8 @@ CARD: Final = Card(
     ),
     calls=(
         "2 + the sum over at most `depth` depths of (entities expanded + groups of several entities + 4): no bound "
-        "but that of max_calls; 7.8 measured on average without a model, 6.5 to 13.8 and up to 390 in published runs"
+        "but that of --question-calls; 7.8 measured on average without a model, 6.5 to 13.8 and up to 390 in published "
+        "runs"
     ),
     weaknesses=(
         "the cost of a question has a long tail: one hub can take hundreds of calls",
@@ -33,6 +34,6 @@ CARD: Final = Card(
         "a question that fails is a prediction without answers: published, it is missing from the denominator",
         "topics are linked from the question, or gold with --oracle anchors; the published system is given them",
         "the nearest of a large group are told by words (nearest=dense: by an encoder, as published)",
-        "all calls have the temperature of the run (published: 0.3)",
+        "all calls have the temperature of the run (published: temperature_exploration=0.3, temperature_reasoning=0.3)",
     ),
 )

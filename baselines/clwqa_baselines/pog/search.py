@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from clwqa_baselines.exploring.search import Ending, Search
-from clwqa_baselines.exploring.steps import distinct_ends, extended, refs
+from clwqa_baselines.exploring.steps import distinct_ends, extended, last_steps
 from clwqa_baselines.pog.config import PogConfig
 from clwqa_baselines.pog.tasks import (
     AddEntities,
@@ -118,7 +118,7 @@ class PogSearch(Search):
             }
         self.trace_relations(frontier, depth, detail)
         self._see(groups)
-        triples = refs(path for group in groups for path in group.paths)
+        triples = last_steps(path for group in groups for path in group.paths)
         self.ctx.trace.add(TraceEvent(stage="retrieve", depth=depth, triples=triples))
         return groups
 

@@ -7,6 +7,9 @@
 
 A tier in which the system says that it does not know is the last one.  A section that holds nothing but names is cut
 up, see `Names.cut`.  A name becomes the entity that was shown under it, else the only one that bears it.
+
+Each answer says where it is from: `parametric` (the model's own memory) if no evidence shows it, else `adapter` from
+the last two tiers and `graph` from the others.
 """
 
 from __future__ import annotations
@@ -17,14 +20,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from clwqa_baselines.shared.names import Reader
-from clwqa_baselines.shared.replies import FLAGS
+from clwqa_baselines.shared.names import Reader, called
+from clwqa_baselines.shared.replies import FLAGS, spared
 from clwqa_baselines.shared.wrappers import ITEM_MARK, Section, Unwrapped
 from clwqa_bench.kg.protocol import GraphStore
 from clwqa_bench.llm.tasks import ExtractAnswers
 from clwqa_bench.predictions import Evidence, Flag, PredictedAnswer, TraceEvent
 from clwqa_bench.systems import Context, Resources
-from clwqa_bench.text import comparison_key, shows
+from clwqa_bench.text import comparison_key, holds, shows
 
 Tier = Literal["list", "wrapper", "extractor", "dictionary"]
 Unwrap = Callable[[str], Unwrapped]
@@ -74,7 +77,7 @@ class Adapted:
 
     answers: tuple[PredictedAnswer, ...] = ()
     tier: Tier | None = None
-    flags: tuple[Flag, ...] = ()  # of an extractor call that failed
+    flags: tuple[Flag, ...] = ()  # of an extractor call that failed; parametric if any answer is
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -117,7 +120,9 @@ class Adapter:
         if isinstance(found, Section):
             found, flags = await self._prose(question, found.text, ctx, names, extract)
         texts, tier = found
-        answers = names.answers(texts, _source(tier, evidence))
+        answers = names.answers(texts, "adapter" if tier in ("extractor", "dictionary") else "graph")
+        if any(answer.source == "parametric" for answer in answers):
+            flags = (*flags, "parametric")
         ids = tuple(answer.entity_id for answer in answers if answer.entity_id)
         ctx.trace.add(TraceEvent(stage="adapt", op=tier or "", entities=ids, detail={"texts": list(texts)}))
         return Adapted(answers, tier, flags)
@@ -148,9 +153,9 @@ class Adapter:
         if not shows(prose):
             return ((), None), ()
         if extract:
-            reply = await ctx.ask(ExtractAnswers(question=question, text=prose), "adapt")
-            flags = FLAGS.get(reply.status, ())
-            if reply.value is not None:
+            reply = await spared(ExtractAnswers(question=question, text=prose), ctx, "adapt")
+            flags = FLAGS.get(reply.status, ()) if reply else ()
+            if reply and reply.value is not None:
                 there = [answer for answer in reply.value.answers if _occurs(answer, prose)]
                 if there or not reply.value.answers:
                     return (_known(there), "extractor"), flags
@@ -217,16 +222,32 @@ class Names:
         return parts if foreign or enough([part and self.bearers(part) for part in parts]) else [text]
 
     def answers(
-        self, texts: Iterable[str], source: Literal["graph", "parametric", "adapter"]
+        self, texts: Iterable[str], source: Literal["graph", "adapter"]
     ) -> tuple[PredictedAnswer, ...]:
-        """Answers in this order, one per entity or comparison key."""
+        """Answers in this order, one per entity or comparison key; `source` is that of what was shown."""
         answers: dict[str, PredictedAnswer] = {}
         for text in filter(shows, texts):
             node = self.entity(text)
             support = self.shown.get(node, ()) if node else ()
-            answer = PredictedAnswer(text=text, entity_id=node, support=support, source=source)
+            answer = PredictedAnswer(
+                text=text,
+                entity_id=node,
+                support=support,
+                source=source if self.is_shown(text) else "parametric",
+            )
             answers.setdefault(node or comparison_key(text), answer)
         return tuple(answers.values())
+
+    def is_shown(self, text: str) -> bool:
+        """Whether the evidence has it: as an entity, in its words, or piece by piece if it is a list in one string."""
+        if self.entity(text) in self.shown or self._say(text):
+            return True
+        pieces = self.cut(text)
+        return len(pieces) > 1 and all(map(self.is_shown, pieces))
+
+    def _say(self, text: str) -> bool:
+        words, keys = self._words
+        return holds(words, text) or holds(keys, comparison_key(text))
 
     @cached_property
     def shown(self) -> dict[str, tuple[str, ...]]:
@@ -242,6 +263,16 @@ class Names:
             if text.entity_id:
                 found.setdefault(text.entity_id, []).append(text.id)
         return {node: tuple(ids) for node, ids in found.items()}
+
+    @cached_property
+    def _words(self) -> tuple[str, str]:
+        """All that was shown in words, and what the entities are called: as it stands, and as comparison keys."""
+        evidence = self.evidence
+        words = [path.text for path in evidence.paths]
+        words += [triple.text for triple in evidence.triples]
+        words += [text.text for text in evidence.texts]
+        words += [called(self.graph.entity(node)) for node in self.shown]
+        return "\n".join(words), "\n".join(map(comparison_key, words))
 
     @cached_property
     def _passages(self) -> dict[str, tuple[str, ...]]:
@@ -263,9 +294,3 @@ def _declines(text: str) -> bool:
 
 def _occurs(answer: str, prose: str) -> bool:
     return shows(answer) and (answer in prose or comparison_key(answer) in comparison_key(prose))
-
-
-def _source(tier: Tier | None, evidence: Evidence | None) -> Literal["graph", "parametric", "adapter"]:
-    if tier in ("extractor", "dictionary"):
-        return "adapter"
-    return "graph" if evidence and evidence.ids() else "parametric"

@@ -1,13 +1,15 @@
-"""What nodes are called, and how names are found in questions, in one way for every system."""
+"""What nodes and relations are called, and how names are found in questions, in one way for every system."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from clwqa_bench.kg.protocol import Entity, GraphStore
 from clwqa_bench.linking import Gazetteer, Linker, open_linker
+from clwqa_bench.ontology import Ontology
 from clwqa_bench.systems import Resources
 
 REMEMBERED = 65_536  # names of nodes
@@ -21,6 +23,15 @@ def called(entity: Entity) -> str:
 def namer(graph: GraphStore) -> Callable[[str], str]:
     """What nodes are `called`, by id; those lately asked for are remembered."""
     return lru_cache(REMEMBERED)(lambda node: called(graph.entity(node)))
+
+
+def relation_labels(ontology: Ontology) -> Mapping[str, str]:
+    """The ontology's word for each relation; with its name where another is called the same."""
+    words = {relation: ontology.label(relation) for relation in ontology.relations}
+    times = Counter(words.values())
+    return {
+        relation: word if times[word] == 1 else f"{word}（{relation}）" for relation, word in words.items()
+    }
 
 
 @dataclass(frozen=True)

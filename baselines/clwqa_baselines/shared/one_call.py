@@ -28,12 +28,13 @@ async def answered(
     """What the model answers to a task that shows the evidence, numbered from 1 in its order.
 
     Without a task there is no evidence: the question is asked closed-book and flagged.  A call that fails is the
-    status of the prediction.  `fields` are the prediction's.
+    status of the prediction.  Answers that no evidence shows flag it `parametric`.  `fields` are the prediction's.
     """
     pieces = [triple.id for triple in evidence.triples] + [text.id for text in evidence.texts]
     fields |= {"evidence": evidence, "flags": () if task else UNINFORMED}
     reply: Reply[EvidenceAnswer] | Reply[ClosedBookAnswer]
-    reply = await (ctx.ask(task) if task else ctx.ask(AnswerClosedBook(question=question.text)))
+    closed = AnswerClosedBook(question=question.text)
+    reply = await (ctx.ask(task, last=True) if task else ctx.ask(closed, last=True))
     ctx.trace.add(TraceEvent(stage="answer", op=reply.status))
     if reply.value is None:
         return failed(question.id, reply, **fields)
@@ -41,6 +42,7 @@ async def answered(
         numbers = dict.fromkeys(reply.value.citations)
         fields["citations"] = tuple(_cited(number, pieces) for number in numbers)
     adapted = await adapter.adapt(question.text, "", ctx, listed=reply.value.answers, evidence=evidence)
+    fields["flags"] = tuple(dict.fromkeys((*fields["flags"], *adapted.flags)))
     return Prediction(id=question.id, raw_answer=reply.raw, native_format="json", **fields, **adapted.fields)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from clwqa_bench.llm.protocol import Reply, ReplyStatus
 from clwqa_bench.llm.tasks import OutputT, Task
 from clwqa_bench.predictions import Flag, Prediction, Stage
-from clwqa_bench.systems import Context
+from clwqa_bench.systems import Context, OutOfBounds
 
 FLAGS: Final[dict[ReplyStatus, tuple[Flag, ...]]] = {
     "unparsed": ("parse_error",),
@@ -33,9 +33,20 @@ class Ended(Exception):
         self.reply = reply
 
 
-async def asked(task: Task[OutputT], ctx: Context, stage: Stage | None = None) -> Reply[OutputT]:
-    """The reply to a task, whatever became of it.  Raises Ended if nothing may be asked any more."""
-    reply = await ctx.ask(task, stage)
+async def asked(
+    task: Task[OutputT], ctx: Context, stage: Stage | None = None, *, last: bool = False
+) -> Reply[OutputT]:
+    """The reply to a task, whatever became of it.  Raises Ended if nothing may be asked any more in this run, and
+    OutOfBounds as `Context.ask` does."""
+    reply = await ctx.ask(task, stage, last=last)
     if reply.status == "skipped":
         raise Ended(reply)
     return reply
+
+
+async def spared(task: Task[OutputT], ctx: Context, stage: Stage | None = None) -> Reply[OutputT] | None:
+    """The reply to a task that can be done without, whatever became of it; None if the question may take no more."""
+    try:
+        return await ctx.ask(task, stage)
+    except OutOfBounds:
+        return None

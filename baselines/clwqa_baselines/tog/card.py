@@ -33,7 +33,7 @@ CARD: Final = Card(
             "answers or end the run"
         ),
         "topics are linked from the question, or gold with --oracle anchors; the published system is given them",
-        "all calls have the temperature of the run (published: 0.4 exploring, 0 answering)",
+        "all calls have the temperature of the run (published: temperature_exploration=0.4, temperature_reasoning=0)",
         "final replies may take 1,024 tokens (published: 256), since passages are answers here",
     ),
 )

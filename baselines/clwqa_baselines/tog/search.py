@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from clwqa_baselines.exploring.search import Ending, Search
-from clwqa_baselines.exploring.steps import distinct_ends, extended, refs
+from clwqa_baselines.exploring.steps import distinct_ends, extended, last_steps
 from clwqa_baselines.rules.ways import Offer, way_of
 from clwqa_baselines.shared.vectors import Similarity
 from clwqa_baselines.tog.config import TogConfig
@@ -50,7 +50,7 @@ class TogSearch(Search):
             left = self.config.depth - depth
             picks = await self._pick(frontier, depth)
             candidates = [found for pick in picks for found in await self._walk(pick, depth, left)]
-            self._trace("retrieve", depth, refs(found.path for found in candidates))
+            self._trace("retrieve", depth, last_steps(found.path for found in candidates))
             best = sorted(candidates, key=lambda found: -found.score)[: self.config.width]
             kept = tuple(found.path for found in best if found.score > 0)
             if not kept:
@@ -97,7 +97,7 @@ class TogSearch(Search):
             reply = await self.calls.ask(task)
             by_label = {offer.label: offer for offer in offers}
             items = reply.value.relations if reply.value else ()
-            named = {item.relation: min(item.score, 1.0) for item in reversed(items)}
+            named = {item.relation: item.score for item in reversed(items)}
             scored = [(by_label[label], named[label]) for label in reversed(named) if label in by_label]
         best = sorted(scored, key=lambda pair: -pair[1])[: self.config.width]
         return [Pick(path, offer, score) for offer, score in best if score > 0]
@@ -148,7 +148,7 @@ class TogSearch(Search):
         reply = await self.calls.ask(task)
         if reply.value is None or len(reply.value.scores) != len(leads):
             return [1 / len(leads)] * len(leads)
-        return [min(max(score, 0.0), 1.0) for score in reply.value.scores]
+        return list(reply.value.scores)
 
     # ------------------------------------------------------------------ sufficiency
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, FiniteFloat
-
 from clwqa_baselines.rules.fitting import NOWHERE, fitting
 from clwqa_baselines.rules.foresight import Foresight, shares
 from clwqa_baselines.rules.ways import Offer, Reached
+from clwqa_baselines.shared.scores import Scale
 from clwqa_bench.linking import Signature
 from clwqa_bench.llm.rules import Rules
 from clwqa_bench.llm.tasks import Choices, Output, Task, Texts
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-Share = Annotated[FiniteFloat, Field(json_schema_extra={"minimum": 0, "maximum": 1})]
-"""A score as it is asked for; what a model gives beyond these bounds is cut to them, not refused."""
+Share = Annotated[float, Scale(0, 1)]
 
 
 class RelationScore(Output):

@@ -49,6 +49,14 @@ class TopKTriples(System):
     Config = TopKTriplesConfig
     config: TopKTriplesConfig
 
+    def check_oracle(self, oracle: Sequence[str]) -> None:
+        if "anchors" in oracle and self.config.scope == "global":
+            raise SettingError(
+                "scope=global starts from no entities that gold could replace",
+                fix="use scope=linked, or leave --oracle anchors out",
+                field="oracle",
+            )
+
     def prepare(self, resources: Resources) -> None:
         self._graph, self._ontology = resources.kg, resources.ontology
         self._name = namer(resources.kg)
@@ -61,10 +69,6 @@ class TopKTriples(System):
 
     async def answer(self, question: QuestionView, ctx: Context) -> Prediction:
         linked = self.config.scope == "linked"
-        if "anchors" in ctx.oracle and not linked:
-            raise SettingError(
-                "scope=global starts from no entities that gold could replace", fix="use scope=linked"
-            )
         topics = tuple(topic.id for topic in self._topics.find(question, ctx)) if linked else ()
         shown = self._ranked(question, topics, ctx)
         task = AnswerFromFacts(

@@ -13,7 +13,10 @@ SHORTEST_IDIOM = 4
 
 
 def add_passages(graph: GraphTables, passages: Iterable[Passage], canon: Canonicaliser, origin: str) -> None:
-    """Every passage's place and sentences; to be called when all idioms are in the graph."""
+    """Every passage's place and sentences; to be called when all idioms are in the graph.
+
+    A poem that bears the name of a novel or a play (后庭花) would be taken for a chapter of it and is left out.
+    """
     idioms = {
         label: id for id, label, _ in graph.nodes_of("Idiom", "Proverb") if len(label) >= SHORTEST_IDIOM
     }
@@ -21,6 +24,8 @@ def add_passages(graph: GraphTables, passages: Iterable[Passage], canon: Canonic
     for passage in passages:
         row = f"{origin}#{passage.row}"
         place = canon.place(passage.at)
+        if passage.at.genre and place.work.kind != "Piece":
+            continue
         add_place(graph, place, passage.at, canon, row)
         if passage.by:
             _add_author(graph, place.id, passage.by, canon, row)

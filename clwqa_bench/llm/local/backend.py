@@ -1,4 +1,6 @@
-"""The back-end `local`: a model of transformers on this machine, greedy, held to the schema of the task.
+"""The back-end `local`: a model of transformers on this machine, held to the schema of the task.
+
+It is greedy unless a task has a temperature above 0: then tokens are drawn, the same ones for the same request.
 
 The same request gets the same reply up to rounding: which other replies are written at the same time decides how
 sums are grouped, and two tokens that are almost equally likely can change places.
@@ -16,7 +18,7 @@ from clwqa_bench.llm.cache import ReplyCache
 from clwqa_bench.llm.limits import Budget, count_tokens
 from clwqa_bench.llm.local import constraint, prompting, weights
 from clwqa_bench.llm.local.constraint import Grammars, bounded
-from clwqa_bench.llm.local.generation import Desk, End, Row, Writer
+from clwqa_bench.llm.local.generation import Desk, Draw, End, Row, Writer
 from clwqa_bench.llm.parsing import json_object, read
 from clwqa_bench.llm.presets import Format
 from clwqa_bench.llm.protocol import Estimate, LLMError, Options, Reply, ReplyStatus
@@ -135,12 +137,16 @@ class LocalModel:
 
     async def do(self, task: Task[OutputT]) -> Reply[OutputT]:
         """See `LLM.do`."""
+        if task.temperature == 0:  # greedy, as without one: a reply kept for either is the other's too
+            task = task.model_copy(update={"temperature": None})
         talk = Talk(task, render(task, self.options.language))
         request = request_of(task, talk.prompt, self._identity, self.options.repeat, self._format)
         if reply := talk.recalled(self._cache, request):
             self.options.activity.cached += 1
             return reply
-        reply = await self._answered(talk)
+        reply = await self._answered(
+            talk, Draw.at(task.temperature, request.key) if task.temperature else None
+        )
         if reply.value is not None:
             talk.remember(self._cache, request, reply.value)
         self.options.activity.skipped += reply.status == "skipped"
@@ -151,10 +157,10 @@ class LocalModel:
 
     # ------------------------------------------------------------------ one reply
 
-    async def _answered(self, talk: Talk[OutputT]) -> Reply[OutputT]:
+    async def _answered(self, talk: Talk[OutputT], draw: Draw | None) -> Reply[OutputT]:
         """A reply, if the prompt can be read and the budget allows it."""
         try:
-            row = self._row(talk.task)
+            row = self._row(talk.task, draw)
         except ValueError as error:
             return talk.failed("error", str(error))
         worst = Estimate(len(row.prompt), row.max_tokens)
@@ -183,7 +189,7 @@ class LocalModel:
         finally:
             activity.in_flight -= 1
 
-    def _row(self, task: Task[Any]) -> Row:
+    def _row(self, task: Task[Any], draw: Draw | None) -> Row:
         """Raises ValueError for a prompt or a schema that the model cannot take."""
         language, most = self.options.language, self._most(task)
         chat = bool(self._tokenizer.chat_template)
@@ -197,6 +203,7 @@ class LocalModel:
             constraint=self._grammars.begin(bounded(task.output_schema(), most)) if held else None,
             is_complete=_has_object,
             future=asyncio.get_running_loop().create_future(),
+            draw=draw,
         )
 
     def _read(self, talk: Talk[OutputT], row: Row, end: End) -> Reply[OutputT]:

@@ -1,4 +1,4 @@
-"""Many replies written at once: rows join and leave a batch while it goes on, always the likeliest token next.
+"""Many replies written at once: rows join and leave a batch while it goes on, the likeliest token next or one drawn.
 
 Rows are padded on the left, so that all end at the same place and padding can be cut off or added as rows come and
 go.  The keys and values of the last prompt of each kind are kept: prompts of a task begin alike (instructions,
@@ -8,6 +8,7 @@ labels, examples), and what they share is computed once.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -30,10 +31,29 @@ End = Literal["done", "length", "timeout", "left"]
 """Complete, as long as it may be, out of time, or nobody waits for it any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Draws tokens by their likelihood at a temperature above 0, the same ones for the same `seed`."""
+
+    temperature: float
+    rng: random.Random
+
+    @staticmethod
+    def at(temperature: float, seed: str) -> Draw:
+        """Draws that begin anew."""
+        return Draw(temperature, random.Random(seed))
+
+    def token(self, logits: torch.Tensor) -> int:
+        """One of the tokens; never one that is ruled out."""
+        heights = ((logits - logits.max()).cpu().double() / self.temperature).exp().cumsum(0)
+        at = self.rng.random() * float(heights[-1])
+        return int((heights <= at).sum())
+
+
 @dataclass(slots=True, eq=False)
 class Row:
     """A reply in the making.  `kind` says which prompts begin alike; `is_complete` is asked of the text so far where
-    no `constraint` says when a reply is complete.
+    no `constraint` says when a reply is complete.  Without a `draw`, the likeliest token comes next.
     """
 
     kind: Hashable
@@ -43,6 +63,7 @@ class Row:
     constraint: Constraint | None
     is_complete: Callable[[str], bool]
     future: asyncio.Future[End]
+    draw: Draw | None = None
     written: list[int] = field(default_factory=list)
     deadline: float = float("inf")
 
@@ -103,7 +124,7 @@ class Writer:
             return 0, "timeout"
         if row.constraint:
             row.constraint.mask(logits)
-        token = int(logits.argmax())
+        token = row.draw.token(logits) if row.draw else int(logits.argmax())
         if token in self.ends:
             return token, "done"
         row.written.append(token)

@@ -190,8 +190,29 @@ def test_gold_anchors_stand_in_for_the_first_round_alone(kg: MemoryGraph) -> Non
     llm = says(link=[links("刻舟求剑"), links("守株待兔")])
     found = ask(byokg(topk=1), QUESTION, kg, llm, gold=GOLD, oracle=("anchors",))
     (linked,) = events(found, "link")
-    assert (linked.entities, events(found, "plan")[0].entities) == (("韩非子",), ("守株待兔",))
+    (planned, *_) = events(found, "plan")
+    assert (linked.entities, planned.entities) == (("韩非子",), ("守株待兔",))
+    assert (linked.op, planned.op) == ("gold", "artifacts")
     assert ask(byokg(topk=1), QUESTION, kg, says(link=links("刻舟求剑")), gold=GOLD).topics == ("刻舟求剑",)
+
+
+def test_gold_anchors_are_refused_where_nothing_is_linked() -> None:
+    with pytest.raises(SettingError, match="kg_linker=false links no entities"):
+        byokg(kg_linker=False, cypher_linker=True).check_oracle(("anchors",))
+
+
+def test_what_the_model_says_from_memory_is_told_apart(kg: MemoryGraph) -> None:
+    llm = says(
+        link=links("守株待兔"),
+        relations=Selected(relations=("from",)),
+        answer=Generated(answers=("五蠹", "李白")),
+    )
+    found = ask(byokg(topk=1), QUESTION, kg, llm)
+    assert [(a.text, a.source, bool(a.support)) for a in found.answers] == [
+        ("五蠹", "graph", True),
+        ("李白", "parametric", False),
+    ]
+    assert found.flags == ("parametric",)
 
 
 def test_the_question_as_a_whole_can_be_linked(kg: MemoryGraph) -> None:

@@ -100,13 +100,13 @@ def ask(command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def writes(*queries: str) -> Double:
-    """A model that writes these queries, a round each, and answers 韩非子 whatever it is shown."""
+    """A model that writes these queries, a round each, and answers 史记 whatever it is shown."""
     left = list(queries)
 
     def reply(task: Task[Any]) -> Any:
         if isinstance(task, WriteQueries):
             return Queries(linking="", main=left.pop(0), finished=not left)
-        return Generated(answers=("韩非子",))
+        return Generated(answers=("史记",))
 
     return Double(reply)
 
@@ -163,12 +163,12 @@ def test_ten_thousand_rows_are_cut(ask: Run) -> None:
     llm = writes("UNWIND range(1, 10000) AS n RETURN n")
     found = ask(llm, "kg_linker=false", "rows=3")
     assert found.evidence.texts[0].text.endswith('\n[{"n":1},{"n":2},{"n":3}]\n(more rows)')
-    assert (queries_of(found)[0]["rows"], found.flags) == (3, ("truncated",))
+    assert (queries_of(found)[0]["rows"], found.flags) == (3, ("truncated", "parametric"))
 
 
 def test_a_single_row_is_cut_as_well(ask: Run) -> None:
     found = ask(writes("MATCH (g:ClwqaGraph) UNWIND range(1, 99) AS n RETURN collect(g)"), "kg_linker=false")
-    assert (found.evidence.texts[0].text[-1], found.flags) == ("…", ("truncated",))
+    assert (found.evidence.texts[0].text[-1], found.flags) == ("…", ("truncated", "parametric"))
 
 
 @pytest.mark.parametrize(

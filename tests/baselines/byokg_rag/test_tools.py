@@ -24,6 +24,7 @@ from clwqa_bench.linking import open_linker
 from clwqa_bench.systems import Resources
 from tests import tiny_dataset as tiny
 from tests.baselines import culture, odd_graph
+from tests.baselines.worlds import world
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,21 @@ def test_relations_backwards_are_marked_and_there_only_if_wanted(kg: MemoryGraph
     assert texts(tools(kg, inverse=True).triples(Path(("王先慎",)))) == ["王先慎 -> ^by -> 庄子集解 | 韩非子"]
     assert list(tools(kg).relations.moves) == ["by", "from", "like", "partOf", "quotes"]
     assert len(tools(kg, inverse=True).relations.moves) == 10
+
+
+def test_relations_of_one_label_are_told_apart_by_their_names(tmp_path: FilePath) -> None:
+    words = {"r1": "出自", "r2": "出自", "r3": "源出引文"}
+    kg = world(
+        tmp_path, [("甲甲", "r1", "乙乙"), ("甲甲", "r2", "丙丙"), ("丙丙", "r3", "丁丁")], words=words
+    )
+    both = tools(kg, inverse=True)
+    assert list(both.relations.moves) == [
+        *("出自（r1）", "出自（r2）", "源出引文"),
+        *("^出自（r1）", "^出自（r2）", "^源出引文"),
+    ]
+    assert texts(both.follow(["甲甲"], ["出自（r2）", "源出引文"])) == [
+        "甲甲 -> 出自（r2） > 丙丙 > 源出引文 -> 丁丁"
+    ]
 
 
 def test_paths_follow_exactly_the_relations_and_forwards_alone(kg: MemoryGraph) -> None:

@@ -10,6 +10,7 @@ import pytest
 from clwqa_baselines.graphrag.config import GraphRagConfig
 from clwqa_baselines.graphrag.index import Index
 from clwqa_baselines.graphrag.local import Local, Selection
+from clwqa_bench.systems import SettingError, load_system
 from tests.baselines.culture import graph
 from tests.baselines.graphrag.prisms import SMALL, index, resources
 from tests.baselines.worlds import world
@@ -96,6 +97,13 @@ def test_reports_stop_at_the_first_that_does_not_fit_and_leave_their_room_to_not
     room = int(tokens[first] + tokens[second]) - 1
     shown = local(made, context_tokens=room * 10, community_share=0.1).select(nodes(made, "a1 a2 a4 b1"))
     assert shown.reports == (first,)
+
+
+def test_shares_of_more_than_the_whole_are_refused() -> None:
+    shares = {"community_share": "0.7", "text_share": "0.6"}
+    with pytest.raises(SettingError, match=r"community_share \+ text_share is 1.3, which is more than 1"):
+        load_system("graphrag", shares)
+    load_system("graphrag", shares | {"text_share": "0.3"})  # nothing is left for entities, as one may wish
 
 
 # ---------------------------------------------------------------------- source texts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from clwqa_bench.records import TripleRef
 from tests.baselines import culture, odd_graph
 from tests.baselines.culture import Double, ask
 from tests.baselines.culture_gold import GOLD
+from tests.baselines.worlds import world
 
 QUESTION = "“守株待兔”和韩非子是什么关系？"
 
@@ -173,7 +175,16 @@ def test_linked_topics_and_gold_anchors_need_no_extraction(kg: MemoryGraph) -> N
 # ---------------------------------------------------------------------- switches
 
 
-def test_the_probe_makes_at_most_ten_calls(kg: MemoryGraph) -> None:
+PROSE: dict[str, Any] = {"answer": "它出自韩非所著之书。", "extract_answers": Answers(answers=("韩非",))}
+
+
+def test_at_most_five_calls(kg: MemoryGraph) -> None:
+    llm = reads("守株待兔", "王先慎", **PROSE)
+    ask(mindmap(), QUESTION, kg, llm)
+    assert ids(llm) == ["extract", "verbalise", "verbalise", "answer", "extract-answers"]
+
+
+def test_with_the_probe_at_most_eleven_calls(kg: MemoryGraph) -> None:
     unsure = reads("守株待兔", "王先慎", probe=Sureness(score=0.6))
     ask(mindmap(probe=True), QUESTION, kg, unsure)
     assert ids(unsure) == [
@@ -185,6 +196,37 @@ def test_the_probe_makes_at_most_ten_calls(kg: MemoryGraph) -> None:
     broken = reads("守株待兔", "王先慎", probe=Reply("unparsed"))  # no number: as in the code, asked again
     ask(mindmap(probe=True), QUESTION, kg, broken)
     assert len(broken.asked) == 10
+    prose = reads("守株待兔", "王先慎", probe=Sureness(score=0.0), **PROSE)
+    ask(mindmap(probe=True), QUESTION, kg, prose)
+    assert len(prose.asked) == 11
+
+
+def test_a_search_for_paths_that_was_cut_is_flagged(kg: MemoryGraph) -> None:
+    llm = reads("守株待兔", "王先慎")
+    cut = ask(mindmap(most_paths=1), QUESTION, kg, llm)
+    assert (len(cut.evidence.paths), cut.flags) == (1, ("truncated",))
+    assert ask(mindmap(most_paths=2), QUESTION, kg, llm).flags == ()
+    used_up = ask(
+        mindmap(most_paths=1), QUESTION, kg, reads("守株待兔", "王先慎", verbalise=Reply("skipped"))
+    )
+    assert (used_up.status, used_up.flags) == ("skipped", ("truncated",))
+
+
+def test_a_thousand_shortest_paths_are_looked_at(tmp_path: Path) -> None:
+    """甲甲 to 乙乙 over forty nodes and forty more, each with each: 1,600 shortest paths."""
+    here, there = ([f"{side}{number:02}" for number in range(40)] for side in ("左边", "右边"))
+    triples = [
+        *(("甲甲", "r1", one) for one in here),
+        *((one, "r1", other) for one in here for other in there),
+        *((other, "r1", "乙乙") for other in there),
+    ]
+    kg = world(tmp_path, triples)
+    found = ask(mindmap(), "甲甲和乙乙？", kg, reads("甲甲", "乙乙", answer="乙乙"))
+    assert (len(found.evidence.paths), found.flags) == (5, ("truncated",))
+    every = ask(
+        mindmap(most_paths=1_600, neighbours=1), "甲甲和乙乙？", kg, reads("甲甲", "乙乙", answer="乙乙")
+    )
+    assert every.flags == ()
 
 
 def test_inverse_edges_join_what_points_to_the_same(kg: MemoryGraph) -> None:
@@ -212,11 +254,18 @@ def test_without_sentences_evidence_is_shown_as_it_is(kg: MemoryGraph) -> None:
 
 
 def test_answers_are_picked_out_of_prose_by_one_more_call(kg: MemoryGraph) -> None:
-    llm = reads("守株待兔", answer="它出自韩非所著之书。", extract_answers=Answers(answers=("韩非", "李斯")))
+    llm = reads("守株待兔", answer="它出自五蠹这一篇。", extract_answers=Answers(answers=("五蠹", "李斯")))
     found = ask(mindmap(), QUESTION, kg, llm)
     assert isinstance(llm.asked[-1], ExtractAnswers)
-    assert [(a.text, a.entity_id, a.source) for a in found.answers] == [("韩非", "韩非", "adapter")]
-    assert found.adapter == "extractor"
+    assert [(a.text, a.entity_id, a.source) for a in found.answers] == [("五蠹", "五蠹", "adapter")]
+    assert (found.adapter, found.flags) == ("extractor", ())
+
+
+def test_an_answer_in_prose_that_no_evidence_shows_is_the_models_own(kg: MemoryGraph) -> None:
+    llm = reads("守株待兔", answer="它的作者是李白。", extract_answers=Answers(answers=("李白",)))
+    found = ask(mindmap(), QUESTION, kg, llm)
+    assert [(a.text, a.source) for a in found.answers] == [("李白", "parametric")]
+    assert found.flags == ("parametric",)
 
 
 @pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout"])
@@ -229,7 +278,7 @@ def test_a_call_it_needs_decides_the_status(kg: MemoryGraph, call: str, status: 
 
 
 def test_sentences_that_fail_leave_the_evidence_as_it_is(kg: MemoryGraph) -> None:
-    llm = reads("守株待兔", verbalise=Reply("unparsed"))
+    llm = reads("守株待兔", answer="五蠹", verbalise=Reply("unparsed"))
     found = ask(mindmap(), QUESTION, kg, llm)
     answer = llm.asked[-1]
     assert isinstance(answer, AnswerWithMindMap)

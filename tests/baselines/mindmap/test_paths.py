@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from clwqa_baselines.mindmap.neighbours import rows, told
-from clwqa_baselines.mindmap.paths import Chain, Finder, Pair, chains, joined, select
+from clwqa_baselines.mindmap.paths import Chain, Chains, Finder, Pair, chains, joined, select
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.kg.protocol import Path
 from tests.baselines import culture
@@ -29,7 +29,7 @@ def between(*paths: str) -> Callable[[str, str, Sequence[str]], Pair]:
     def find(start: str, end: str, waiting: Sequence[str]) -> Pair:
         found = tuple(walk(path) for path in paths if (path[0], path[-1]) == (start, end))
         visited = [node for path in found for node in path.nodes[1:-1] if node in waiting]
-        return found, visited[0] if visited else None
+        return Pair(found, visited[0] if visited else None)
 
     return find
 
@@ -54,8 +54,20 @@ def between(*paths: str) -> Callable[[str, str, Sequence[str]], Pair]:
     ],
 )
 def test_chains(entities: str, paths: tuple[str, ...], expected: list[str]) -> None:
-    found = chains(tuple(entities), between(*paths))
-    assert ["".join(joined(one).nodes) for one in found] == expected
+    found = chains(tuple(entities), between(*paths), most=4)
+    assert (names(found), found.cut) == (expected, False)
+
+
+def names(found: Chains) -> list[str]:
+    return ["".join(joined(one).nodes) for one in found.found]
+
+
+def test_more_ways_than_are_looked_at_are_cut_and_that_is_told() -> None:
+    paths = ("axb", "ayb", "bxc", "byc", "ezf", "egf")
+    assert names(chains("abc", between(*paths), most=4)) == ["axbxc", "axbyc", "aybxc", "aybyc"]
+    cut = chains("abcdef", between(*paths), most=3)
+    assert names(cut) == ["axbxc", "axbyc", "aybxc", "ezf", "egf"]  # so many for each beginning
+    assert cut.cut
 
 
 @pytest.mark.parametrize(
@@ -74,30 +86,39 @@ def test_five_paths_balanced_over_where_they_begin(starts: str, kept: list[int])
     assert select(found, 5) == kept
 
 
-def finder(kg: MemoryGraph, kept: int = 5, directed: bool = True, length: int = 5) -> Finder:
-    return Finder(kg, length, kept, directed, text=lambda path: "->".join(path.nodes))
+def finder(kg: MemoryGraph, kept: int = 5, directed: bool = True, length: int = 5, most: int = 100) -> Finder:
+    return Finder(kg, length, kept, most, directed, text=lambda path: "->".join(path.nodes))
 
 
 def test_shortest_paths_are_directed_and_at_most_so_long(kg: MemoryGraph) -> None:
-    paths, via = finder(kg)("守株待兔", "王先慎", ())
+    paths, via, cut = finder(kg)("守株待兔", "王先慎", ())
     assert {path.nodes for path in paths} == {
         ("守株待兔", "守株缘木", "韩非子", "王先慎"),
         ("守株待兔", "五蠹", "韩非子", "王先慎"),
     }
-    assert via is None
-    assert not finder(kg)("王先慎", "守株待兔", ())[0]
-    assert finder(kg, directed=False)("王先慎", "守株待兔", ())[0]
-    assert not finder(kg, length=2)("守株待兔", "王先慎", ())[0]
+    assert (via, cut) == (None, False)
+    assert not finder(kg)("王先慎", "守株待兔", ()).paths
+    assert finder(kg, directed=False)("王先慎", "守株待兔", ()).paths
+    assert not finder(kg, length=2)("守株待兔", "王先慎", ()).paths
 
 
 def test_of_many_shortest_paths_those_with_the_shortest_texts_stay(kg: MemoryGraph) -> None:
-    paths, _ = finder(kg, kept=1)("守株待兔", "王先慎", ())
-    assert [path.nodes for path in paths] == [("守株待兔", "五蠹", "韩非子", "王先慎")]
+    found = finder(kg, kept=1)("守株待兔", "王先慎", ())
+    assert [path.nodes for path in found.paths] == [("守株待兔", "五蠹", "韩非子", "王先慎")]
+    assert not found.cut  # all were looked at; these are wanted
+
+
+def test_a_pair_with_more_shortest_paths_than_are_looked_at_is_cut(kg: MemoryGraph) -> None:
+    assert finder(kg, most=1)("守株待兔", "王先慎", ()).cut
+    assert not finder(kg, most=2)("守株待兔", "王先慎", ()).cut
+    assert not finder(kg, most=1)("守株待兔", "五蠹", ()).cut
 
 
 def test_a_path_over_a_waiting_entity_comes_alone(kg: MemoryGraph) -> None:
-    paths, via = finder(kg)("守株待兔", "王先慎", ("五蠹", "吕不韦"))
-    assert ([path.nodes[1] for path in paths], via) == (["五蠹"], "五蠹")
+    found = finder(kg)("守株待兔", "王先慎", ("五蠹", "吕不韦"))
+    assert ([path.nodes[1] for path in found.paths], found.via) == (["五蠹"], "五蠹")
+    (first,) = finder(kg, most=1)("守株待兔", "王先慎", ()).paths
+    assert not finder(kg, most=1)("守株待兔", "王先慎", first.nodes[1:2]).cut  # no other would have been kept
 
 
 def test_rows_of_neighbours_are_told_by_relation(kg: MemoryGraph) -> None:

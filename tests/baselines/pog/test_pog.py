@@ -35,6 +35,7 @@ from clwqa_baselines.pog.tasks import (
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import AnswerClosedBook, ClosedBookAnswer, Task
+from clwqa_bench.systems import Bounds
 from tests.baselines.culture import Double, ask, graph
 from tests.baselines.worlds import replies, world
 
@@ -75,9 +76,15 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
     return graph(tmp_path_factory.mktemp("culture"))
 
 
-def run(kg: MemoryGraph, text: str = QUESTION, changed: dict[Any, Any] | None = None, **settings: Any) -> Any:
+def run(
+    kg: MemoryGraph,
+    text: str = QUESTION,
+    changed: dict[Any, Any] | None = None,
+    calls: int | None = None,
+    **settings: Any,
+) -> Any:
     llm = Double(replies({**SCRIPT, **(changed or {})}))
-    return ask(PoG(PoG.Config(**settings)), text, kg, llm), llm
+    return ask(PoG(PoG.Config(**settings)), text, kg, llm, bounds=Bounds(calls)), llm
 
 
 def kinds(llm: Double) -> list[str]:
@@ -312,9 +319,7 @@ def test_a_budget_used_up_ends_the_question_at_once(kg: MemoryGraph, kind: type[
 
 
 @pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout"])
-@pytest.mark.parametrize(
-    ("kind", "settings"), [(AnswerClosedBook, {"depth": 1}), (HalfStop, {"max_calls": 4})]
-)
+@pytest.mark.parametrize(("kind", "settings"), [(AnswerClosedBook, {"depth": 1}), (HalfStop, {"calls": 4})])
 def test_without_the_last_call_there_is_no_answer(
     kg: MemoryGraph, kind: type[Task[Any]], settings: dict[str, Any], status: Any
 ) -> None:
@@ -324,10 +329,10 @@ def test_without_the_last_call_there_is_no_answer(
 
 def test_calls_can_be_bounded(kg: MemoryGraph) -> None:
     for most in range(1, 16):
-        prediction, llm = run(kg, max_calls=most)
+        prediction, llm = run(kg, calls=most)
         assert len(llm.asked) <= most
         assert (kinds(llm)[-1], "truncated" in prediction.flags) == ("HalfStop", True)
-    prediction, llm = run(kg, max_calls=16)
+    prediction, llm = run(kg, calls=16)
     assert (len(llm.asked), prediction.flags) == (15, ())
 
 
@@ -338,3 +343,16 @@ def test_names_that_were_not_offered_do_not_count(kg: MemoryGraph) -> None:
     }
     prediction, _ = run(kg, changed={**nonsense, Reason: NO}, depth=1, at_depth="half_stop")
     assert [piece.text for piece in prediction.evidence.triples] == ["守株待兔, like, 守株缘木"]
+
+
+def test_choosing_has_one_temperature_and_reasoning_another(kg: MemoryGraph) -> None:
+    """Both are 0.3 as published; here they differ, to be told apart."""
+    changed = {JudgeReverse: Correction(add=True), Reason: NO}
+    _, llm = run(kg, changed=changed, temperature_exploration=0.3, temperature_reasoning=0.1)
+    sent: dict[float | None, set[str]] = {}
+    for task in llm.asked:
+        sent.setdefault(task.temperature, set()).add(type(task).__name__)
+    assert sent == {
+        0.3: {"PickRelations", "PruneEntities"},
+        0.1: {"Decompose", "UpdateMemory", "Reason", "JudgeReverse", "AddEntities", "HalfStop"},
+    }

@@ -129,6 +129,12 @@ def test_without_passages_the_model_is_asked_what_it_knows(kg: MemoryGraph) -> N
     assert (found.status, found.flags) == ("ok", ("no_evidence", "parametric"))
 
 
+def test_what_the_model_says_from_memory_is_told_apart(kg: MemoryGraph) -> None:
+    found = ask(rag(), "守株待兔", kg, answers("五蠹", "李白", cites=(1,)))
+    assert [(a.text, a.source) for a in found.answers] == [("五蠹", "graph"), ("李白", "parametric")]
+    assert found.flags == ("parametric",)
+
+
 @pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout", "skipped"])
 def test_a_failed_call_is_the_status_of_the_question(status: Any, kg: MemoryGraph) -> None:
     found = ask(rag(), "守株待兔", kg, Double(lambda task: Reply(status, raw="……", error="why")))

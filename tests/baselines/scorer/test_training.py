@@ -222,6 +222,12 @@ def test_without_torch_the_fix_names_the_extra(
         train_scorer(tiny, "char", settings(), tmp_path / "scorer")
 
 
+def test_whoever_may_read_one_file_of_a_scorer_may_read_all(made: Made) -> None:
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in made.folder.iterdir()}
+    assert {folder.WEIGHTS, folder.DESCRIPTION} <= modes.keys()
+    assert len(set(modes.values())) == 1, modes
+
+
 def test_without_matplotlib_the_scorer_is_written_without_its_curves(
     tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

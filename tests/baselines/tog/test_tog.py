@@ -27,7 +27,8 @@ from clwqa_baselines.tog.tasks import (
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.llm.protocol import Reply
 from clwqa_bench.llm.tasks import AnswerClosedBook, ClosedBookAnswer, Task
-from tests.baselines.culture import Double, ask, graph
+from clwqa_bench.systems import Bounds, SettingError
+from tests.baselines.culture import Double, ask, graph, resources
 from tests.baselines.worlds import RELATIONS, replies, world
 
 QUESTION = "“守株待兔”所出的书是谁写的？"
@@ -81,9 +82,15 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> MemoryGraph:
     return graph(tmp_path_factory.mktemp("culture"))
 
 
-def run(kg: MemoryGraph, text: str = QUESTION, changed: dict[Any, Any] | None = None, **settings: Any) -> Any:
+def run(
+    kg: MemoryGraph,
+    text: str = QUESTION,
+    changed: dict[Any, Any] | None = None,
+    calls: int | None = None,
+    **settings: Any,
+) -> Any:
     llm = Double(replies({**SCRIPT, **(changed or {})}))
-    return ask(ToG(ToG.Config(**settings)), text, kg, llm), llm
+    return ask(ToG(ToG.Config(**settings)), text, kg, llm, bounds=Bounds(calls)), llm
 
 
 def kinds(llm: Double) -> list[str]:
@@ -175,6 +182,25 @@ def test_unnecessary_relations_are_not_offered(kg: MemoryGraph) -> None:
     assert offers(llm) == [("守株待兔", ["from", "like", "quotes"])]
 
 
+def test_unnecessary_relations_go_by_label_as_well(tmp_path: Path) -> None:
+    triples = [("甲甲", "r1", "乙乙"), ("甲甲", "r2", "丙丙"), ("甲甲", "r3", "丁丁")]
+    kg = world(tmp_path, triples, words={"r1": "出自", "r2": "作者"})
+    nothing = {ScoreRelations: scored({}), HalfStop: GATHERED}
+    _, llm = run(kg, "甲甲？", nothing, unnecessary_relations="出自,r3")
+    assert offers(llm) == [("甲甲", ["作者"])]
+
+
+def test_an_unknown_unnecessary_relation_is_refused_before_anything_is_asked(kg: MemoryGraph) -> None:
+    llm = Double(replies(SCRIPT))
+    system = ToG(ToG.Config(unnecessary_relations="from, partof"))
+    with pytest.raises(SettingError, match="no relation 'partof'") as raised:
+        system.prepare(resources(kg, llm))
+    assert raised.value.fix == "did you mean 'partOf'"
+    unused = ToG(ToG.Config(unnecessary_relations="from, partof", remove_unnecessary_rel=False))
+    unused.prepare(resources(kg, llm))
+    assert llm.asked == []
+
+
 def test_replies_are_closed_to_what_was_offered(kg: MemoryGraph) -> None:
     _, llm = run(kg, width=2)
     relations, entities = (task.output_schema()["properties"] for task in llm.asked[:2])
@@ -247,7 +273,7 @@ def test_one_topic_takes_31_calls_at_most_and_one_for_the_answer(tmp_path: Path)
     }
     _, llm = run(kg, "树根？", script)
     assert len(llm.asked) == 31 + 1
-    bounded, llm = run(kg, "树根？", script, max_calls=10)
+    bounded, llm = run(kg, "树根？", script, calls=10)
     assert len(llm.asked) == 10
     assert (kinds(llm)[-1], bounded.flags) == ("HalfStop", ("truncated", "half_stop"))
 
@@ -340,9 +366,7 @@ def test_a_call_that_fails_on_the_way_is_done_without(
 
 
 @pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout"])
-@pytest.mark.parametrize(
-    ("kind", "settings"), [(AnswerClosedBook, {"depth": 1}), (HalfStop, {"max_calls": 3})]
-)
+@pytest.mark.parametrize(("kind", "settings"), [(AnswerClosedBook, {"depth": 1}), (HalfStop, {"calls": 3})])
 def test_without_the_last_call_there_is_no_answer(
     kg: MemoryGraph, kind: type[Task[Any]], settings: dict[str, Any], status: Any
 ) -> None:
@@ -384,3 +408,18 @@ def test_words_can_prune_instead_of_the_model(tmp_path: Path) -> None:
     prediction, llm = run(kg, "《长恨歌》的作者是不是白居易？", {Sufficient: NO}, **settings)
     assert kinds(llm) == ["Sufficient", "HalfStop"]
     assert [piece.triple.tail for piece in prediction.evidence.triples] == ["白居易", "白行简"]
+
+
+# ---------------------------------------------------------------------- temperatures
+
+
+def test_scoring_has_one_temperature_and_reasoning_another(kg: MemoryGraph) -> None:
+    """Those published are 0.4 and 0."""
+    _, llm = run(kg, depth=1, temperature_exploration=0.4, temperature_reasoning=0)
+    sent = {type(task).__name__: task.temperature for task in llm.asked}
+    assert sent == {"ScoreRelations": 0.4, "ScoreEntities": 0.4, "Sufficient": 0.0, "AnswerClosedBook": 0.0}
+
+
+def test_by_default_every_call_has_that_of_the_run(kg: MemoryGraph) -> None:
+    _, llm = run(kg)
+    assert {task.temperature for task in llm.asked} == {None}

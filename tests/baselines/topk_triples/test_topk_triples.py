@@ -92,9 +92,11 @@ def test_global_looks_at_all_triples_and_needs_no_link(retriever: str, kg: Memor
     )
 
 
-def test_gold_anchors_are_of_no_use_where_nothing_is_linked(kg: MemoryGraph) -> None:
-    with pytest.raises(SettingError, match="scope=global"):
-        ask(topk(scope="global"), QUESTION, kg, answers("五蠹"), oracle=("anchors",))
+def test_gold_anchors_are_of_no_use_where_nothing_is_linked() -> None:
+    topk().check_oracle(("anchors", "evidence"))
+    topk(scope="global").check_oracle(("evidence",))
+    with pytest.raises(SettingError, match="scope=global starts from no entities"):
+        topk(scope="global").check_oracle(("anchors",))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +152,15 @@ def test_without_triples_the_model_is_asked_what_it_knows(text: str, kg: MemoryG
     assert llm.asked == [AnswerClosedBook(question=text)]
     assert (found.status, found.flags) == ("ok", ("no_evidence", "parametric"))
     assert found.answers[0].source == "parametric"
+
+
+def test_what_the_model_says_from_memory_is_told_apart(kg: MemoryGraph) -> None:
+    found = ask(topk(), QUESTION, kg, answers("五蠹", "李白", cites=(1,)))
+    assert [(a.text, a.source, a.support) for a in found.answers] == [
+        ("五蠹", "graph", ("t1",)),
+        ("李白", "parametric", ()),
+    ]
+    assert found.flags == ("parametric",)
 
 
 @pytest.mark.parametrize("status", ["refused", "unparsed", "error", "timeout", "skipped"])

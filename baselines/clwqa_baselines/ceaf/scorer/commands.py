@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from clwqa_baselines.ceaf.scorer.folder import Description
 from clwqa_baselines.ceaf.scorer.settings import DEFAULT_ENCODER, settings_of
 from clwqa_baselines.ceaf.scorer.statistics import rows
 from clwqa_bench import console
-from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption
+from clwqa_bench.commands.common import DATASET, DatasetOption, JsonOption, key_values
 from clwqa_bench.dataset import Dataset
 
 
@@ -43,22 +42,10 @@ def scorer(
     """
     from clwqa_baselines.ceaf.scorer.making import train_scorer
 
-    given = {"seed": str(seed), "elements": str(elements), **_pairs(settings or ())}
+    given = {"seed": str(seed), "elements": str(elements), **key_values(settings or (), "--set")}
     made = train_scorer(Dataset.open(dataset), encoder, settings_of(encoder, given), out)
     console.emit(made.model_dump(mode="json"), json, lambda _: _draw(made))
     console.say(f"use it: clwqa-bench run ceaf --set ranker=cascade --set scorer={out} --out RUN")
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    found = dict[str, str]()
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
-        if key in found:
-            raise typer.BadParameter(f"{key} is set twice", param_hint="--set")
-        found[key] = value
-    return found
 
 
 def _draw(made: Description) -> RenderableType:

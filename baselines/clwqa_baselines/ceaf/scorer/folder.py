@@ -148,6 +148,8 @@ def save(folder: Path, trained: Trained, **said: Any) -> Description:
         )
         content = orjson.dumps(description.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
         (partial / DESCRIPTION).write_bytes(content + b"\n")
+        # safetensors lets nobody else read what it writes
+        (partial / WEIGHTS).chmod((partial / DESCRIPTION).stat().st_mode)
         _draw(description, partial / CURVES)
         partial.rename(folder)
     finally:

@@ -82,12 +82,6 @@ def scorer_of(folder: str, resources: Resources) -> Scorer:
 
     Raises ScorerError if there is none, if it cannot be used, or if it was trained on other data.
     """
-    if not folder:
-        raise ScorerError(
-            "this ranker needs a trained node scorer",
-            fix="name one by --set scorer=FOLDER; `clwqa-bench train scorer` makes it",
-            field="scorer",
-        )
     said, trained = open_scorer(Path(folder))
     file = Path(folder) / DESCRIPTION
     if said.elements != resources.ontology.types:
