@@ -77,6 +77,16 @@ LanguageOption = Annotated[
     Language | None,
     typer.Option(help="Language of the prompts, by default the dataset's.", rich_help_panel=MODEL),
 ]
+RepeatOption = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        min=0,
+        metavar="N",
+        help="Number of a repetition: the cache keeps replies of each apart, so that one asks anew. Another run.",
+        rich_help_panel=MODEL,
+    ),
+]
 NoCacheOption = Annotated[
     bool,
     typer.Option("--no-cache", help="Neither look for kept replies nor keep any.", rich_help_panel=MODEL),
@@ -161,6 +171,7 @@ def run(
     question_calls: QuestionCallsOption = None,
     question_tokens: QuestionTokensOption = None,
     question_seconds: QuestionSecondsOption = None,
+    repeat: RepeatOption = None,
     no_cache: NoCacheOption = False,
     kg: KgOption = None,
     concurrency: ConcurrencyOption = 8,
@@ -179,13 +190,17 @@ def run(
     under_test = load_system(system, _relaxed(system, given) if relax else given)
     bounds = Bounds(question_calls, question_tokens, question_seconds)
     bounded = {f"--question-{name}": value for name, value in bounds.given().items()}
-    _refuse_unused(under_test, {"--llm": llm, "--llm-set": llm_settings, "--language": language, **bounded})
+    _refuse_unused(
+        under_test,
+        {"--llm": llm, "--llm-set": llm_settings, "--language": language, "--repeat": repeat, **bounded},
+    )
     opened = Dataset.open(dataset)
     options = Options(
         language=language or opened.prompts,
         settings=key_values(llm_settings or (), "--llm-set"),
         limits=Limits(max_calls, max_tokens, max_cost),
         seed=seed,
+        repeat=repeat or 0,
         cache=None if no_cache else default_path(),
     )
     model = Model(llm or "lexical", options, bounds)

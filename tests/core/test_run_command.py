@@ -13,6 +13,7 @@ from clwqa_bench.dataset import Dataset
 from clwqa_bench.runs import read_run
 from tests.conftest import Result
 from tests.core.scripted import small_dataset
+from tests.llm.server import says, serving
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +77,31 @@ def test_a_wrong_ranker_does_not_keep_the_folder(
     assert (done.code, "did you mean 'cheap'" in done.err) == (2, True)
     assert not (tmp_path / "run").exists()
     assert cli(*arguments, "--set", "ranker=cheap").code == 0
+
+
+def test_a_repetition_asks_anew_and_is_another_run(
+    cli: Callable[..., Result], dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serving(says('{"answers": ["司马迁"]}')) as server:
+        asked = (
+            "run", "zero-shot", "--dataset", str(dataset.root), "--sample", "2", "--llm", "openai:a-model",
+            "--llm-set", f"base_url={server.url}", "--out",
+        )  # fmt: skip
+        counts = []
+        for out, *repeat in (("first",), ("again",), ("second", "--repeat", "1")):
+            assert cli(*asked, str(tmp_path / out), *repeat).code == 0
+            counts.append(len(server.requests))
+        assert counts == [2, 2, 4], "the same run is answered from the cache, another repetition is not"
+        refused = cli(*asked, str(tmp_path / "first"), "--repeat", "1")
+    assert (refused.code, "config.llm.repeat is 0 there and 1 now" in " ".join(refused.err.split())) == (
+        2,
+        True,
+    )
+
+
+def test_rules_have_nothing_to_repeat(cli: Callable[..., Result], dataset: Dataset, tmp_path: Path) -> None:
+    done = cli(
+        "run", "kg-lookup", "--dataset", str(dataset.root), "--repeat", "1", "--out", str(tmp_path / "run")
+    )
+    assert (done.code, "leave --repeat out" in " ".join(done.err.split())) == (2, True)
