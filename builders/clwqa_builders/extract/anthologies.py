@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,18 @@ from clwqa_builders.extract.script import simplified
 
 _HAN = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff〇]")
 _QUOTES = re.compile(r"[“”‘’「」『』《》〈〉]")
+_TITLE_MARKS = re.compile(r"[《》〈〉]")
+ENDS = "。！？"
+_OPENING, _CLOSING = "“‘「『", "”’」』"
+_MARK = re.compile(f"([{_OPENING}{_CLOSING}])")
+_WITHIN = re.compile(
+    f"(?<!：)[{_OPENING}]([^{_OPENING}{_CLOSING}{ENDS}：]*)[{_CLOSING}]"
+)  # a word, not a speech
+_QUOTING = re.compile(  # what leads in words of another book
+    "(?:(?:》|[诗书易礼传志记经颂雅誓诰训铭语谚]|有言|老[氏子])[^，。；：！？]{0,3}[曰云]|老[氏子]称)：?$"
+)
+_DOUBLED = re.compile(f"(?<=[{ENDS}])。")
+_UNQUOTED = re.compile("[曰云]：")  # a speech whose end nobody printed
 _NOTES = re.compile(r"[（(][^）)]*[）)]")
 _DAMAGED = re.compile(r"[?？]{2}|[{}\[\]□■◇�a-zA-Z0-9\ue000-\uf8ff]")
 _MARKS = str.maketrans(
@@ -78,31 +90,67 @@ def verses(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def prose(paragraphs: Iterable[str]) -> tuple[str, ...]:
-    """The sentences of prose; one too short to stand alone is read with the next.
+    """The sentences of prose, told and spoken apart; what is cut stands without its full stop.
+
+    What a speech is led in with (子曰：) is no sentence, and neither is what is told right after a speech (舍而止),
+    whose subject stands before it.  A sentence too short to stand alone is read with the next.
 
     >>> prose(["子曰：“学而时习之，不亦说乎？有朋自远方来，不亦乐乎？”"])
-    ('子曰：学而时习之，不亦说乎？', '有朋自远方来，不亦乐乎？')
+    ('子曰：', '学而时习之，不亦说乎？', '有朋自远方来，不亦乐乎？')
     """
-    found, open_sentence = list[str](), ""
-    for paragraph in paragraphs:
-        for sentence in re.findall(r"[^。！？]+[。！？]?", _tidy(paragraph)):
-            open_sentence += sentence
-            if len(han(open_sentence)) >= SHORTEST + 2:
-                found.append(open_sentence)
-                open_sentence = ""
-        found.append(open_sentence)  # too short to stand alone, but part of the text
-        open_sentence = ""
-    return tuple(filter(None, found))
+    return tuple(line for paragraph in paragraphs for line in _sentences(_clean(paragraph)))
+
+
+def _sentences(paragraph: str) -> Iterator[str]:
+    pieces = _MARK.split(_WITHIN.sub(r"〔\1〕", paragraph))  # text, mark, text, mark, … text
+    before = ""
+    for number in range(0, len(pieces), 2):
+        text, after = pieces[number].strip(), "".join(pieces[number + 1 : number + 2])
+        spoken = _joined_up(
+            _TITLE_MARKS.sub("", text), headless=before != "" and before in _CLOSING, closed=after in _CLOSING
+        )
+        quoted = number > 1 and before in _OPENING and _QUOTING.search(pieces[number - 2])
+        for line in spoken:
+            whole = line.rstrip(ENDS) if quoted else line
+            yield whole.replace("〔", "‘").replace("〕", "’")
+        before = after
+
+
+def _joined_up(text: str, *, headless: bool, closed: bool) -> Iterator[str]:
+    """The sentences of a text without speech; its first is cut if ``headless``, its last unless ``closed``."""
+    open_sentence = ""
+    for sentence in re.findall(r"[^。！？]+[。！？]*", text):
+        if headless:
+            yield sentence.rstrip(ENDS)
+            headless = False
+            continue
+        open_sentence += sentence
+        if sentence[-1] in ENDS and len(han(open_sentence)) >= SHORTEST + 2:
+            yield open_sentence
+            open_sentence = ""
+    if open_sentence and open_sentence[-1] not in ENDS and closed:
+        open_sentence = _stopped(open_sentence)
+    if open_sentence:
+        yield open_sentence
 
 
 def _tidy(text: str) -> str:
-    text = _QUOTES.sub("", _NOTES.sub("", simplified(text).translate(_MARKS)))
-    text = text.strip().rstrip("；，、：")
-    return text if not text or text[-1] in "。！？" else text + "。"
+    text = _stopped(_QUOTES.sub("", _clean(text)).strip())
+    return text if text != "。" else ""
+
+
+def _clean(text: str) -> str:
+    return _DOUBLED.sub("", _NOTES.sub("", simplified(text).translate(_MARKS)))
+
+
+def _stopped(text: str) -> str:
+    text = text.rstrip("；，、：")
+    return text if text and text[-1] in ENDS else text + "。"
 
 
 def _stands(sentence: str) -> bool:
-    return SHORTEST <= len(han(sentence)) <= LONGEST and not _DAMAGED.search(sentence)
+    whole = sentence.endswith(tuple(ENDS)) and not _UNQUOTED.search(sentence)
+    return whole and SHORTEST <= len(han(sentence)) <= LONGEST and not _DAMAGED.search(sentence)
 
 
 def first_clause(sentences: Iterable[str]) -> str:
@@ -258,7 +306,6 @@ READERS: dict[str, Callable[[Any], Iterator[Passage]]] = {
     "mengxue/qianziwen.json": _whole("千字文", _pairs),
     "mengxue/zhuzijiaxun.json": _whole("治家格言", _joined),
     "mengxue/dizigui.json": _threes,
-    "mengxue/youxueqionglin.json": _primer("幼学琼林"),
     "mengxue/shenglvqimeng.json": _primer("声律启蒙"),
     "mengxue/zengguangxianwen.json": _sayings,
     "mengxue/guwenguanzhi.json": _essays,
@@ -274,26 +321,49 @@ READERS: dict[str, Callable[[Any], Iterator[Passage]]] = {
 }
 
 
-def read_anthologies(files: dict[str, Path]) -> list[Passage]:
+def read_anthologies(files: Mapping[str, Path]) -> list[Passage]:
     """All passages of the files (by their path below dist/), in the order of READERS, each text once.
 
     Raises SourceError naming a file that has another form than its reader expects.
     """
     found: list[Passage] = []
     seen: set[tuple[str | None, str]] = set()
+    told: set[str] = set()
     for name, reader in READERS.items():
-        keys = set[tuple[str | None, str]]()
+        keys, sentences = set[tuple[str | None, str]](), set[str]()
         for passage in _read(files[name], reader):
             signed = passage.at.author is not None
-            own = {(passage.at.author, han(sentence)) for sentence in passage.sentences}
+            lines = {han(sentence) for sentence in passage.sentences}
+            own = {(passage.at.author, line) for line in lines}
             titled = {(passage.at.author, f"{passage.at.title}/{passage.at.section}")} if signed else set()
             unfit = passage.at.title in NAMELESS or len(passage.at.author or "") < SHORTEST_NAME
-            if not own or (signed and (unfit or (own | titled) & seen)):
+            known = (own | titled) & seen or 2 * len(lines & told) >= max(len(lines), 1)
+            if not own or (signed and (unfit or known)):
                 continue
             keys |= own | titled
+            sentences |= lines
             row = f"{name.rpartition('/')[2].removesuffix('.json')}-{passage.row}"
             found.append(replace(passage, row=row))
         seen |= keys  # poems of one file may share a title, 无题, or a line
+        told |= sentences  # half of a poem's lines under another name: it is that poem
+    return _without_borrowed(found)
+
+
+def _without_borrowed(passages: Iterable[Passage]) -> list[Passage]:
+    """The passages; a line that an earlier work holds, cut elsewhere, is quoted from there and is cut here.
+
+    A line that both works have as a whole stands in both.
+    """
+    found, texts, lines = list[Passage](), dict[str, str](), set[str]()
+    for passage in passages:
+        earlier = "/".join(text for title, text in texts.items() if title != passage.at.title)
+        kept = [
+            line.rstrip(ENDS) if han(line) in earlier and han(line) not in lines else line
+            for line in passage.lines
+        ]
+        found.append(replace(passage, lines=tuple(kept)))
+        texts[passage.at.title] = f"{texts.get(passage.at.title, '')}/{passage.text}"
+        lines |= {han(line) for line in passage.sentences}
     return found
 
 

@@ -24,6 +24,10 @@ _SENSE = re.compile(r"(?:^|\s+)(\d{1,2})[.．](?=\D)")
 _HAN = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff〇]")
 _HEADWORD = re.compile(r"[㐀-鿿〇]{2,12}")
 _ASKED = re.compile(r"(?<=[\u4e00-\u9fff])\?(?=[\"'”’》\s）]|$)")
+_QIAN = re.compile(
+    "干[坤端符象嘉健刚龙九化断造陀]|竺干|[日夕昼朝]干(?=夕)|惕朝干|式干"
+)  # 乾, simplified by mistake
+_WRITTEN = re.compile("着(?=[称书录]|有?《)")  # 著, simplified by mistake
 # What the printers lacked, letters of formulas and pinyin, marks of damage, an opening “ that is gone.
 _UNCLEAN = re.compile(r"[?□■◇◆‖\ufffd\ue000-\uf8ff|｜①-⑳a-zA-Zà-ɏ\u0370-\u04ff\u3041-\u312f]|^[^“]*”")
 
@@ -54,7 +58,7 @@ def _entries(path: Path) -> Iterator[Entry]:
         raise SourceError("the file is not an object of headwords and glosses", file=path, fix=_REFETCH)
     for printed, gloss in sorted(glosses.items()):
         word = simplified(printed)  # 録要 is 录要, unless that is an entry of its own
-        sound = not suspects(printed) and not has_rare(word)
+        sound = not suspects(printed) and not has_rare(word) and not _QIAN.search(word)
         if _HEADWORD.fullmatch(word) and sound and (word == printed or word not in glosses):
             yield Entry(word, printed, split_senses(gloss))
 
@@ -89,7 +93,7 @@ def clean(text: str) -> str:
     text = text.translate(
         dict.fromkeys(map(ord, suspects(text)), "□")
     )  # a sense with a wrong character is not read
-    text = _ASKED.sub("？", simplified(text).translate(_MARKS))
+    text = _WRITTEN.sub("著", _ASKED.sub("？", simplified(text).translate(_MARKS)))
     text = re.sub(r"(?<=[\u4e00-\u9fff”》）]),(?=[\u4e00-\u9fff“《（])", "，", text)
     text = re.sub(r"(?<=[\u4e00-\u9fff”》）]):", "：", text)
     for straight, paired in (('"', ("“", "”")), ("'", ("‘", "’"))):

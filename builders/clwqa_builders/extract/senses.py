@@ -44,6 +44,7 @@ _VARIANT = re.compile(
 _QUOTED = re.compile(r"“([^”]+)”")
 _QIAN = re.compile("^干")  # the hexagram 乾, simplified by mistake
 _KINDS: dict[str, CrossRefKind] = {"同": "同", "即": "即", "见": "见", "参见": "参见"}
+_NAMING = re.compile(r"指[^。]*。$|[^，。；]*的[^，。；的]{1,5}。$|.*的[并合美别代]称。$")
 MIN_MEANING = 2  # letters
 MIN_STORY = 16
 MAX_OPENING = 24
@@ -126,13 +127,30 @@ def _assemble(entry: Entry, lexicon: Lexicon, parts: _Parts, refs: tuple[CrossRe
         )
     if citation and story:
         citation = replace(citation, quotation=None, narrative=True)
-    if story is not None and len(story) < MIN_STORY:
+    if story is not None and len(told := _told(story)) < MIN_STORY:
         meaning, story = meaning or story, None
-    if not meaning or sum(map(str.isalnum, meaning)) < MIN_MEANING:
+    elif story is not None:
+        story = told
+    if not meaning or sum(map(str.isalnum, meaning)) < MIN_MEANING or not _is_one_meaning(meaning):
         meaning = None
     if not meaning and not citation:
         return None
     return Sense(entry.word, entry.row, meaning, citation, story, refs)
+
+
+def _is_one_meaning(text: str) -> bool:
+    """Whether a meaning is whole and the only one: no (1) whose (2) was read as more evidence, no lost mark."""
+    return "（1）" not in text and text.count("‘") == text.count("’")
+
+
+def _told(story: str) -> str:
+    """A story without the sentence before it that only says what the word names.
+
+    >>> _told("以熊胆制成的药丸。唐柳仲郢幼嗜学，其母曾和熊胆丸，使夜咀咽。"), _told("西周大臣泰颠和闳夭的并称。")
+    ('唐柳仲郢幼嗜学，其母曾和熊胆丸，使夜咀咽。', '')
+    """
+    first, *rest = sentences(story) or [""]
+    return "".join(rest) if _NAMING.match(first) else story
 
 
 def _opening(story: str) -> str | None:

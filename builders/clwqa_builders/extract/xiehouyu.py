@@ -1,7 +1,9 @@
 """Read the two-part sayings: pairs (riddle, answers) out of the array literal in a JavaScript module.
 
 The module is text to us: the one string that it hands to ``JSON.parse`` is read as JSON, nothing is executed.  Some
-answers are puns explained in brackets that lost their second half (里外孬（n); such answers are left out.
+answers are puns explained in brackets that lost their second half (里外孬（n), or all behind the bracket (一言 for
+一言难尽); such answers are left out.  An answer of two characters is so often what is left of one (碗了, 不简, 一旦)
+that none is read.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _ARRAY = re.compile(r"JSON\.parse\('(?P<json>\{.*?\})'\)", re.DOTALL)
 _HAN = re.compile(r"[㐀-鿿〇]")
 _READABLE = re.compile(r"[㐀-鿿〇，、！？—“”‘’《》：]+")
 _END = "。，； ．.;"
-SHORTEST_RIDDLE, SHORTEST_ANSWER = 3, 2
+SHORTEST_RIDDLE, SHORTEST_ANSWER = 3, 3
+SET_PHRASE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Saying:
 def read_sayings(path: Path) -> list[Saying]:
     """All sayings whose riddle and at least one answer are whole, in the order of the file, each riddle once.
 
+    Three characters that open another saying's answer of four are a cut one (怪事一 beside 怪事一桩).
+
     Raises SourceError when the array is not found or not made of pairs.
     """
     found: dict[str, tuple[dict[str, None], str]] = {}
@@ -41,7 +46,14 @@ def read_sayings(path: Path) -> list[Saying]:
             known, _ = found.setdefault(riddle, ({}, str(number)))
             told = (answer.strip(_END) for answer in re.split("[；;]", answers))
             known.update({answer: None for answer in told if _is_whole(answer, SHORTEST_ANSWER)})
-    return [Saying(riddle, tuple(answers), row) for riddle, (answers, row) in found.items() if answers]
+    openings = {
+        answer[: SET_PHRASE - 1]
+        for known, _ in found.values()
+        for answer in known
+        if len(answer) == SET_PHRASE
+    }
+    kept = ((riddle, [a for a in known if a not in openings], row) for riddle, (known, row) in found.items())
+    return [Saying(riddle, tuple(answers), row) for riddle, answers, row in kept if answers]
 
 
 def _is_whole(text: str, shortest: int) -> bool:
