@@ -94,6 +94,22 @@ def triples(*more: tuple[str, str, str]) -> Damage:
     return lambda folder: tiny.write(folder, triples=sorted([*tiny.TRIPLE_ROWS, *more]))
 
 
+def quoted_elsewhere(folder: Path) -> None:
+    """What q2 asks the book of is a passage, and stands in a passage of another book, without its comma."""
+    rows = [
+        {**row, "text": "守株待兔者，宋人也。"} if row["id"] == "quot:3" else row for row in tiny.ENTITY_ROWS
+    ]
+    (anchor,) = get("q2").anchors
+    passage = anchor.model_copy(update={"elements": ("Context",)})
+    placed = ("quot:3", "inContentUnit", "chapter:史记/项羽本纪")
+    tiny.write(
+        folder,
+        questions=changed("q2", anchors=(passage,)),
+        entities=rows,
+        triples=sorted([*tiny.TRIPLE_ROWS, placed]),
+    )
+
+
 def release(**fields: Any) -> Damage:
     return lambda folder: tiny.write(folder, release=replace(tiny.RELEASE, **fields))
 
@@ -278,6 +294,7 @@ DAMAGES: list[tuple[str, str, Damage]] = [
     ("traditional", "a traditional character", questions(reworded("q1", "成语", "成語"))),
     ("length-outlier", "a question of five characters",
      questions([q.model_copy(update={"question": "守株待兔？"}) if q.id == "q1" else q for q in tiny.QUESTIONS])),
+    ("passage-elsewhere", "words of one book quoted in another", quoted_elsewhere),
     ("exact-duplicate", "the same question again", added(get("q4").model_copy(update={"id": "q8"}), "1", 3)),
     ("near-duplicate", "the same question, other punctuation",
      added(get("q4").model_copy(update={"id": "q8", "question": "请解释成语“买椟还珠”！"}), "1", 3)),
