@@ -25,7 +25,7 @@ from clwqa_bench.ontology import Ontology
 from clwqa_bench.predictions import DatasetRef, PredictedAnswer, Prediction, RunManifest, StageUsage
 from clwqa_bench.records import Record
 from clwqa_bench.report.items import lost_at, verdict_of
-from clwqa_bench.scoring import Cell, Scored
+from clwqa_bench.scoring import WHOLE, Cell, Scored
 from clwqa_leaderboard.disclosure import Disclosure
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.probes import DUPLICATE, Finding, Marks, Standing
@@ -34,6 +34,10 @@ from clwqa_leaderboard.verification import Verified
 SAMPLES, GOLDS, ANSWERS, SIGNS = 20, 3, 5, 200
 """How many wrong answers an entry shows, golds and answers of each, and signs of any text."""
 EXCERPT = 10  # signs of an answer that is no name
+SHOWN, FEWEST = 3, 500
+"""Decimals of a share, and questions of a stratum, where the gold is withheld: a run that answers one question and no
+other must not learn from its scores whether it is right, or of which kind the question is."""
+GOLD_DECIDES = "the gold, which is withheld, decides on how many questions it is defined"
 SCHEMA = 1
 
 Verdict = Literal["partly", "wrong", "failed"]
@@ -217,18 +221,40 @@ def figures(
     scores: dict[str, dict[str, Number]] = {metric: {} for metric in table.metrics}
     for cell in table.cells:
         scores[cell.metric][cell.stratum] = _number(cell)
+    if withheld:
+        scores = _coarse(scores)
     made = Figures(
         questions=table.n,
         statuses={outcome: len(ids) for outcome, ids in table.outcomes.items() if ids},
         notes={name: count for name, count in table.notes.items() if count},
         scores=scores,
-        left_out=table.left_out,
+        left_out={**{name: GOLD_DECIDES for name in table.metrics if name not in scores}, **table.left_out},
         cost=_cost(grid.predictions),
-        profile=_profile(diagnosis) if diagnosis else None,
+        profile=_profile(diagnosis, table.n, withheld) if diagnosis else None,
         misses=() if withheld else _misses(grid, lost_at(diagnosis)),
         answers=marks.digest,
     )
     return made, _outcomes(grid, marks, withheld)
+
+
+def _coarse(scores: Mapping[str, Mapping[str, Number]]) -> dict[str, dict[str, Number]]:
+    """Scores that tell nothing of a single question: rounded, on large strata, and none of those that are defined on
+    some questions only, since the answers and the gold decide on how many."""
+    asked = {stratum: number.n for stratum, number in scores[str(Metric.parse("F1"))].items()}
+    large = {stratum for stratum, n in asked.items() if stratum == WHOLE or n >= FEWEST}
+    found = {
+        metric: {s: _rounded(number) for s, number in cells.items() if s in large}
+        for metric, cells in scores.items()
+        if all(number.n == asked[s] for s, number in cells.items())
+    }
+    return {metric: cells for metric, cells in found.items() if cells}
+
+
+def _rounded(number: Number) -> Number:
+    bounds = {"value": number.value, "low": number.low, "high": number.high}
+    return number.model_copy(
+        update={name: None if value is None else round(value, SHOWN) for name, value in bounds.items()}
+    )
 
 
 def _outcomes(grid: Grid, marks: Marks, withheld: bool) -> Outcomes:
@@ -261,14 +287,22 @@ def _diagnosis(grid: Grid, ontology: Ontology) -> Diagnosis | None:
         return None
 
 
-def _profile(diagnosis: Diagnosis) -> Profile:
+def _profile(diagnosis: Diagnosis, asked: int, withheld: bool) -> Profile:
+    """As `_coarse`, where the gold is withheld; losses are then told in steps of ten questions."""
+    indicators = {cell.metric: _number(cell) for cell in diagnosis.cells}
+    losses = [Loss(stage=s, questions=count, percent=percent) for s, count, percent in diagnosis.rows()]
+    if withheld:
+        indicators = {name: _rounded(number) for name, number in indicators.items() if number.n == asked}
+        tens = [10 * round(loss.questions / 10) for loss in losses]
+        losses = [
+            Loss(stage=loss.stage, questions=count, percent=100 * count / asked)
+            for loss, count in zip(losses, tens, strict=True)
+        ]
     return Profile(
-        indicators={cell.metric: _number(cell) for cell in diagnosis.cells},
+        indicators=indicators,
         labels=diagnosis.labels,
         not_traced=diagnosis.not_traced,
-        waterfall=tuple(
-            Loss(stage=stage, questions=count, percent=percent) for stage, count, percent in diagnosis.rows()
-        ),
+        waterfall=tuple(losses),
     )
 
 

@@ -19,11 +19,13 @@ from clwqa_bench.asking import TRACE_HEAD
 from clwqa_bench.dataset import Dataset, FileEntry
 from clwqa_bench.digests import file_sha256
 from clwqa_bench.errors import ClwqaError
+from clwqa_bench.metrics import Metric
 from clwqa_bench.predictions import Prediction, TraceEvent
 from clwqa_bench.records import QuestionView
 from clwqa_bench.runs import gold_of, read_run
 from clwqa_bench.systems import Context, SettingError, System
 from clwqa_leaderboard.board import check
+from clwqa_leaderboard.entry import Number, _coarse
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.packing import pack
 from clwqa_leaderboard.withheld import Withheld, board_gold, withhold
@@ -262,6 +264,38 @@ def test_from_a_system_on_the_public_folder_to_the_board(
     assert entry.statuses == {"ok": 2}
     assert entry.profile is not None
     assert entry.remarks == ()
+
+
+def test_an_entry_tells_nothing_of_a_single_question(scene: Scene, made: Withheld, public: Dataset) -> None:
+    """Scores of large strata, rounded; nothing on a number of questions that right answers decide."""
+    runner.run(KgLookup(KgLookup.Config()), public, "test", scene.folder / "run")
+    bundle = pack(scene.folder / "run", scene.form(), scene.folder / "a.zip")
+    entry = Scene.of(scene.folder, public, made.gold).add(bundle).entry
+    assert {stratum for cells in entry.scores.values() for stratum in cells} == {"all"}
+    numbers = [number for cells in entry.scores.values() for number in cells.values()]
+    assert entry.profile is not None
+    numbers += entry.profile.indicators.values()
+    assert all(number.n == 2 and number.value == round(number.value, 3) for number in numbers)
+    assert all(loss.questions % 10 == 0 for loss in entry.profile.waterfall)
+    unsupported = next(
+        why for name, why in entry.left_out.items() if name.startswith("CorrectButUnsupported")
+    )
+    assert "withheld" in unsupported
+
+
+def test_large_strata_are_told_rounded() -> None:
+    def cells(**by: int) -> dict[str, Number]:
+        return {stratum: Number(value=2 / 3, n=n, low=None, high=0.70004) for stratum, n in by.items()}
+
+    f1, unsupported = (str(Metric.parse(name)) for name in ("F1", "CorrectButUnsupported"))
+    asked = {"all": 10_021, "hops=1": 4_500, "hops=4+": 499}
+    told = _coarse({f1: cells(**asked), unsupported: cells(**asked | {"all": 9_000})})
+    assert told == {
+        f1: {
+            "all": Number(value=0.667, n=10_021, low=None, high=0.7),
+            "hops=1": Number(value=0.667, n=4_500, low=None, high=0.7),
+        }
+    }
 
 
 class Talker(System):
