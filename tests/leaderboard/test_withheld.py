@@ -277,10 +277,6 @@ def test_an_entry_tells_nothing_of_a_single_question(scene: Scene, made: Withhel
     numbers += entry.profile.indicators.values()
     assert all(number.n == 2 and number.value == round(number.value, 3) for number in numbers)
     assert all(loss.questions % 10 == 0 for loss in entry.profile.waterfall)
-    unsupported = next(
-        why for name, why in entry.left_out.items() if name.startswith("CorrectButUnsupported")
-    )
-    assert "withheld" in unsupported
 
 
 def test_large_strata_are_told_rounded() -> None:

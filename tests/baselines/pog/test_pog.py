@@ -183,7 +183,7 @@ def test_as_published_only_what_was_expanded_can_be_added_back(kg: MemoryGraph) 
     prediction, llm = run(kg, changed=ASTRAY, pool="code")
     (asked,) = of(llm, AddEntities)
     assert [lead.name for lead in asked.candidates] == ["守株待兔"]
-    assert prediction.flags == ("half_stop",)
+    assert prediction.flags == ("half_stop", "parametric")
 
 
 def test_nothing_is_added_back_twice_nor_without_reflection(kg: MemoryGraph) -> None:

@@ -164,7 +164,7 @@ def test_as_published_relations_walked_inwards_lead_nowhere(kg: MemoryGraph) -> 
     fixed, _ = run(kg, text, script, depth=1, at_depth="half_stop")
     published, _ = run(kg, text, script, depth=1, inverse="code")
     assert [piece.text for piece in fixed.evidence.triples] == ["守株待兔, from, 五蠹"]
-    assert (published.evidence.triples, published.flags) == ((), ("half_stop", "no_evidence"))
+    assert (published.evidence.triples, published.flags) == ((), ("half_stop", "no_evidence", "parametric"))
 
 
 def test_a_relation_that_an_entity_has_both_ways_is_walked_outwards_unless_marked(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_one_topic_takes_31_calls_at_most_and_one_for_the_answer(tmp_path: Path)
     assert len(llm.asked) == 31 + 1
     bounded, llm = run(kg, "树根？", script, calls=10)
     assert len(llm.asked) == 10
-    assert (kinds(llm)[-1], bounded.flags) == ("HalfStop", ("truncated", "half_stop"))
+    assert (kinds(llm)[-1], bounded.flags) == ("HalfStop", ("truncated", "half_stop", "parametric"))
 
 
 def test_of_a_hub_a_few_neighbours_are_drawn_and_always_the_same(tmp_path: Path) -> None:
