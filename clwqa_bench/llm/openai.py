@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from clwqa_bench import console
 from clwqa_bench.llm.cache import ReplyCache, Request
 from clwqa_bench.llm.chat import Chat, Completion, Failure
 from clwqa_bench.llm.limits import Budget, Clock, Limiter, count_tokens
@@ -36,18 +37,23 @@ QUOTED = 4_000  # characters of a reply that is sent back to be repaired
 def open_openai(name: str, resources: Resources | None, options: Options) -> OpenAI:  # noqa: ARG001
     """The back-end for a preset or a model id.
 
+    Without a price what it costs is written down as 0, which is said.
     Raises LLMError if the endpoint or its key is missing, or the price of what is not to cost more than a limit.
     """
     found = endpoint(name, options.settings)
-    _refuse_unknown_price(name, found, options)
+    _look_for_a_price(name, found, options)
     return OpenAI(name, found, options)
 
 
-def _refuse_unknown_price(name: str, endpoint: Endpoint, options: Options) -> None:
+def _look_for_a_price(name: str, endpoint: Endpoint, options: Options) -> None:
     prices = {"price_in": endpoint.price_in, "price_out": endpoint.price_out}
     missing = [field for field, price in prices.items() if price is None]
-    if options.limits.cost is not None and missing:
-        settings = " ".join(f"--llm-set {field}=..." for field in missing)
+    settings = " ".join(f"--llm-set {field}=..." for field in missing)
+    if missing and options.limits.cost is None and not options.dry:
+        console.warn(
+            f"the price of openai:{name} is not known; costs are written down as 0 unless you add {settings}"
+        )
+    if missing and options.limits.cost is not None:
         raise LLMError(
             f"a limit of cost cannot be held: the price of openai:{name} is not known",
             fix=f"add {settings} (US dollars per million tokens, 0 if free), or use --max-tokens",

@@ -30,7 +30,7 @@ LINES = 100_000  # of any file: a split has 10,021 questions
 BOUNDS: Mapping[str, Bounds] = {
     ITEMS: Bounds(
         256 << 10, 20_000, 4_000_000
-    ),  # GraphRAG: 66 kB, 2,204; 1.9 million in as much as a bundle takes
+    ),  # GraphRAG: 66 kB, 2,204; 1.9 million in the 64 MB of a bundle
     RETRIES: Bounds(256 << 10, 20_000, 4_000_000),
     TRACES: Bounds(4 << 20, 200_000, 12_000_000),  # CEAF: 360 kB, 20,654; 7.8 million
     THIN: Bounds(256 << 10, 50_000, 3_000_000),  # CEAF: 10 kB, 4,876; 1.5 million

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -21,20 +21,17 @@ from clwqa_baselines.graphrag.tasks import (
     Response,
     WriteReport,
 )
-from clwqa_bench.asking import Setup, SplitGold, ask
-from clwqa_bench.dataset import Dataset
-from clwqa_bench.llm.lexical import Lexical
+from clwqa_bench.asking import Setup, ask
 from clwqa_bench.llm.tasks import Task
 from clwqa_bench.predictions import Prediction
 from clwqa_bench.records import QuestionView
-from clwqa_bench.registry import SYSTEMS
-from clwqa_bench.systems import Bounds, Resources, System, load_system, system_class
-from tests import tiny_dataset
+from clwqa_bench.systems import Bounds, Resources, System, load_system
+from tests.baselines import conformance
+from tests.baselines.conformance import ASKING, NO_GOLD
 from tests.baselines.culture import Double, answer_of
 from tests.baselines.graphrag.prisms import SMALL, prisms, resources, written
 from tests.baselines.misbehaving import Misbehaving
 
-ASKING = [name for name in SYSTEMS.names() if system_class(name).uses_llm and not system_class(name).oracle]
 SEVERAL = [  # calls a question, one after the other
     ("ceaf", {}),
     ("mindmap", {"no_mention": "answer"}),
@@ -45,18 +42,11 @@ SEVERAL = [  # calls a question, one after the other
     ("graphrag", {"mode": "dynamic"}),
 ]
 QUESTION = QuestionView(id="q", text="“守株待兔”所出的书是谁写的？")
-NO_GOLD = cast(SplitGold, type("Withheld", (), {"withheld": True})())
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Resources:
-    folder = tmp_path_factory.mktemp("tiny")
-    tiny_dataset.write(folder)
-    dataset = Dataset.open(folder)
-    graph = dataset.kg()
-    cache = tmp_path_factory.mktemp("cache")
-    found = Resources(graph, graph.ontology, lambda: dataset.questions("train"), cache=cache)
-    return replace(found, llm=Lexical(found))
+    return conformance.tiny(tmp_path_factory.mktemp("tiny"))
 
 
 def put(system: System, given: Resources, bounds: Bounds) -> tuple[Prediction, Misbehaving]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from clwqa_bench.dataset import Dataset
 from clwqa_bench.predictions import RunManifest
@@ -18,6 +22,10 @@ from clwqa_leaderboard.disclosure import Disclosure, read_form
 from clwqa_leaderboard.packing import pack
 from clwqa_leaderboard.submission import opened
 
+needs_ssh = pytest.mark.skipif(
+    not (shutil.which("ssh-keygen") or os.environ.get("CI")),
+    reason="OpenSSH is not installed; continuous integration fails without it",
+)
 USAGE = {"answer": {"calls": 1, "seconds": 0.5, "tokens_in": 100, "tokens_out": 10}}
 Q5: dict[str, Any] = {
     "schema_version": 1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import struct
 import subprocess
@@ -18,7 +17,7 @@ from clwqa_leaderboard import bundle as bundles
 from clwqa_leaderboard.errors import SubmissionError
 from clwqa_leaderboard.packing import pack
 from clwqa_leaderboard.submission import opened
-from tests.leaderboard.scene import FORM, Q5, Q6, Scene, contents, tampered, zipped
+from tests.leaderboard.scene import FORM, Q5, Q6, Scene, contents, needs_ssh, tampered, zipped
 
 Files = dict[str, bytes]
 
@@ -299,11 +298,6 @@ def test_nor_are_they_packed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 # --- signed -------------------------------------------------------------------------------------------------
-
-needs_ssh = pytest.mark.skipif(
-    not (shutil.which("ssh-keygen") or os.environ.get("CI")),
-    reason="OpenSSH is not installed; continuous integration fails without it",
-)
 
 
 @pytest.fixture

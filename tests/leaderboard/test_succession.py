@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from clwqa_leaderboard.site.values import superseded
 from clwqa_leaderboard.submission import opened
 from clwqa_leaderboard.succession import Claim, predecessor, related
 from clwqa_leaderboard.verification import Rejected
-from tests.leaderboard.scene import FORM, Q5, Q6, Scene
+from tests.leaderboard.scene import FORM, Q5, Q6, Scene, needs_ssh
 
 OURS, THEIRS = "SHA256:ours", "SHA256:theirs"
 MINE = Claim(OURS, "ranked", "", "")
@@ -102,10 +101,6 @@ def desk(scene: Scene) -> Desk:
     return Desk(scene)
 
 
-needs_ssh = pytest.mark.skipif(
-    not (shutil.which("ssh-keygen") or os.environ.get("CI")),
-    reason="OpenSSH is not installed; continuous integration fails without it",
-)
 OTHERS = ({**Q5, "answers": [{"text": "汉书"}]}, Q6)
 
 

@@ -98,6 +98,24 @@ def test_without_a_price_the_cost_is_not_known() -> None:
     assert endpoint("glm-4-flash", {}).cost(10, 10) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("model", "prices", "dry", "said"),
+    [
+        ("my-model", {}, False, True),
+        ("my-model", {}, True, False),  # its table says "unknown"
+        ("my-model", {"price_in": "0", "price_out": "0"}, False, False),
+        ("glm-4-flash", {}, False, False),
+    ],
+)
+def test_that_an_unknown_price_is_written_down_as_0_is_said(
+    model: str, prices: dict[str, str], dry: bool, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {"base_url": "http://127.0.0.1:8000/v1", **prices}
+    open_llm(f"openai:{model}", options=Options(settings=settings, dry=dry))
+    told = " ".join(capsys.readouterr().err.split())
+    assert ("the price of openai:my-model is not known; costs are written down as 0" in told) == said
+
+
 def test_a_spec_without_a_model_gets_a_hint() -> None:
     with pytest.raises(LLMError, match="openai:MODEL"):
         open_llm("openai")
